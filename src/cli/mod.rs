@@ -3,10 +3,12 @@
 mod chart;
 mod client;
 mod crawl;
+mod doctor;
 mod error;
 mod evaluate;
 mod export;
 pub mod hierarchy;
+mod init;
 mod json;
 pub mod lab;
 mod logging;
@@ -30,7 +32,8 @@ pub use client::{ApiArgs, ApiClient};
 pub use crawl::{CrawlArgs, CrawlOrder};
 pub use error::{CommandError, Exit};
 pub use evaluate::told as detected;
-pub use run::{CheckArgs, InitArgs, InitView, RunArgs};
+pub use init::{InitArgs, InitView};
+pub use run::{CheckArgs, RunArgs};
 pub use table::{Style, Table};
 
 use crate::io::memory;
@@ -76,8 +79,8 @@ pub struct Cli {
 /// The commands of the program.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Create this access point's key and state directory
-    #[command(after_help = run::INIT_EXAMPLES)]
+    /// Write a configuration, and create this access point's key and state directory
+    #[command(after_help = init::INIT_EXAMPLES)]
     Init(InitArgs),
     /// Run the daemon
     #[command(after_help = run::RUN_EXAMPLES)]
@@ -139,6 +142,9 @@ pub enum Command {
     /// Check a configuration without starting anything
     #[command(after_help = run::CHECK_EXAMPLES)]
     Check(CheckArgs),
+    /// Say what the daemon will do here, and check DNS, clock, ports, members, disk and limits
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(doctor::DoctorArgs),
     /// Run a whole swarm on this machine and check it
     Demo(nearcrawl_lab::demo::DemoArgs),
     /// Print or write the manual pages
@@ -178,7 +184,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Runs a command and returns what is to be printed.
 pub async fn perform(command: Command, style: Style) -> Result<String, CommandError> {
     match command {
-        Command::Init(args) => run::init(&args).await,
+        Command::Init(args) => init::init(&args),
         Command::Run(args) => run::run(args).await.map(|()| String::new()),
         Command::Crawl(args) => as_far_as_it_goes(crawl::crawl(*args).await?),
         Command::Evaluate(args) => {
@@ -217,6 +223,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         }
         Command::Lab(command) => lab::lab(command, style).await,
         Command::Check(args) => run::check(&args),
+        Command::Doctor(args) => as_far_as_it_goes(doctor::doctor(&args, style).await?),
         Command::Demo(_) => Ok(String::new()),
         Command::Man(args) => manual::man(&args, Cli::command()),
         Command::Completions(args) => manual::completions(&args, Cli::command()),

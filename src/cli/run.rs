@@ -1,4 +1,4 @@
-//! `init` creates a key, `check` checks a configuration, `run` runs the daemon.
+//! `check` checks a configuration, `run` runs the daemon.
 
 use super::{
     error::{CommandError, Exit},
@@ -12,7 +12,7 @@ use crate::node::{
 };
 use clap::Args;
 use nearcrawl_model::summary::SwarmResults;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// With less memory a daemon is likely to be ended for lack of it.
@@ -40,43 +40,6 @@ impl ConfigArgs {
                 .hint("`man nearcrawl.toml` (or `nearcrawl man --section 5`) explains every key")
         })
     }
-}
-
-/// The arguments of `init`.
-#[derive(Args, Clone, Debug)]
-pub struct InitArgs {
-    #[command(flatten)]
-    config: ConfigArgs,
-    /// Print the access point's id as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Shown under `init --help`.
-pub const INIT_EXAMPLES: &str = "Examples:\n  \
-    nearcrawl init                             create the key, print the peer id\n  \
-    nearcrawl init --config node.toml --json   as {\"access_point\": …}\n\n\
-    An existing key is kept. `nearcrawl run` creates a key, too, if there is none.";
-
-/// The answer of `init --json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InitView {
-    /// The access point's peer id.
-    pub access_point: String,
-    /// The state directory, which holds the key.
-    pub state_dir: PathBuf,
-    /// Whether the key was created now (false: it existed).
-    pub created: bool,
-}
-
-/// Creates the key and the state directory.
-pub async fn init(args: &InitArgs) -> Result<String, CommandError> {
-    let view = node_init(&args.config.load()?).await?;
-    if args.json {
-        return json(&view);
-    }
-    let made = if view.created { "created" } else { "kept" };
-    Ok(format!("{}\n  the key was {made} in {}\n", view.access_point, view.state_dir.display()))
 }
 
 /// The arguments of `run`.
@@ -169,11 +132,6 @@ fn little_memory(limit: Option<u64>) -> Option<String> {
             ENOUGH_MEMORY >> 20
         )
     })
-}
-
-async fn node_init(config: &Config) -> Result<InitView, CommandError> {
-    let identity = node::init(config).map_err(of_node)?;
-    Ok(InitView { access_point: identity.access_point.to_string(), state_dir: config.state_dir.clone(), created: identity.created })
 }
 
 /// An error of the node with its exit code.

@@ -4,6 +4,7 @@ pub mod client;
 pub mod fetcher;
 pub mod image;
 pub mod json;
+pub mod machine;
 pub mod memory;
 pub mod prober;
 pub mod registry;

@@ -15,6 +15,11 @@ pub fn try_bind(address: SocketAddr) -> io::Result<()> {
     socket.bind(&address.into())
 }
 
+/// Whether a socket can listen at this address now.
+pub fn is_free(address: SocketAddr) -> io::Result<()> {
+    try_bind(address)
+}
+
 /// The same, but an address that is in use is fine: it may be free when it is needed, and a daemon that runs holds its own.
 pub fn could_bind(address: SocketAddr) -> io::Result<()> {
     match try_bind(address) {

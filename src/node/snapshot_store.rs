@@ -76,6 +76,11 @@ impl Given {
             completed: completed.map_err(|why| NodeError::Hierarchy(SnapshotStoreError::Further(why.to_string()).to_string()))?,
         })
     }
+
+    /// The hierarchy without further prefixes.
+    pub(super) fn base(&self) -> &Hierarchy {
+        self.base.hierarchy()
+    }
 }
 
 /// What a daemon begins with.

@@ -3,8 +3,14 @@
 //! What another process may hold just now (the state directory, a port) is not asked here: a daemon that runs with the configuration holds
 //! both, and the configuration is right.
 
-use super::{api::ApiError, config::Config, error::NodeError, keyfile, setup, snapshot_store::Given};
-use crate::io::{sockets::could_bind, store::Store, swarm};
+use super::{
+    api::ApiError,
+    config::Config,
+    error::NodeError,
+    keyfile, setup,
+    snapshot_store::{Given, edition_of},
+};
+use crate::io::{resolver::Resolver, sockets::could_bind, store::Store, swarm};
 use nearcrawl_model::fingerprint::FingerprintKey;
 use std::net::SocketAddr;
 
@@ -31,6 +37,24 @@ impl StartChecks {
         // The files of certificates, the name servers and the headers of requests; the clients themselves are made under the swarm's key.
         setup::web_clients(config, FingerprintKey([0; 16]))?;
         Ok(StartChecks { given: Given::read(config)?, pre_shared_key })
+    }
+
+    /// The day of the latest source of its hierarchy, counted from 1970; none if no source has a date.
+    pub fn hierarchy_day(&self) -> Option<i64> {
+        edition_of(self.given.base()).day()
+    }
+
+    /// The key without which no other member can connect, if there is one.
+    pub fn pre_shared_key(&self) -> Option<[u8; 32]> {
+        self.pre_shared_key
+    }
+
+    /// Asks the DNS as the daemon will.
+    ///
+    /// # Errors
+    /// There is nobody to ask.
+    pub fn resolver(config: &Config) -> Result<Resolver, NodeError> {
+        Ok(setup::web_clients(config, FingerprintKey([0; 16]))?.resolver)
     }
 }
 

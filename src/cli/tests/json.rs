@@ -2,9 +2,10 @@
 
 use super::type_in;
 use crate::{
-    cli::crawl::CrawlView,
+    cli::{crawl::CrawlView, doctor::look},
     node::{
         api::fake::{self, FakeNode},
+        config::Config,
         standalone::Findings,
     },
 };
@@ -169,6 +170,9 @@ async fn of_commands(directory: &Path) -> Vec<(String, Value)> {
         let text = type_in(&line).await.unwrap_or_else(|why| panic!("{line}: {why}"));
         outputs.push((line.split(' ').take(2).collect::<Vec<_>>().join(" "), serde_json::from_str(&text).unwrap()));
     }
+    let doctor = "contact = \"crawl@museum.ke\"\n[dns]\nservers = [\"127.0.79.54\"]\ntimeout = \"100ms\"\nattempts = 1\n";
+    let view = look(&Config::parse(doctor, directory).unwrap()).await;
+    outputs.push(("doctor".to_owned(), serde_json::to_value(view).unwrap()));
     outputs
 }
 

@@ -25,7 +25,7 @@ pub(super) fn lock(dir: &Path) -> io::Result<Option<DirectoryLock>> {
 }
 
 /// Bytes that this user may still write on the disk that `path` lies on.
-pub(super) fn free_bytes(path: &Path) -> io::Result<u64> {
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)?;
     let mut answer = std::mem::MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: `path` ends with NUL, and `answer` has room for what statvfs writes.

@@ -29,6 +29,7 @@ mod tests;
 
 pub use config::StoreConfig;
 pub use counters::StoreCounters;
+pub use disk::free_bytes;
 pub use error::{OpenError, StoreError};
 pub use handle::Store;
 pub use journal::{Appended, Growth};

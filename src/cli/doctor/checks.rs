@@ -1,0 +1,271 @@
+//! What is looked at, one function each.
+
+use super::{Finding, State};
+use crate::{
+    cli::client::{ApiArgs, ApiClient},
+    io::{
+        machine, memory, sockets,
+        swarm::{Reader, ReaderConfig, listen_address},
+    },
+    node::{NodeError, StartChecks, config::Config},
+};
+use nearcrawl_model::{
+    url::Host,
+    view::{StatusView, counted},
+};
+use std::{net::IpAddr, path::Path, time::Duration};
+
+/// Less free disk than this is soon full.
+const ENOUGH_DISK: u64 = 2 << 30;
+
+/// Less memory than this may end the daemon.
+const ENOUGH_MEMORY: u64 = 256 << 20;
+
+/// Files and connections that a daemon has open besides those of its limits.
+const OTHER_FILES: u64 = 512;
+
+/// How long a member may take to answer, connecting included.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Registries change some per cent of their entries in so many days.
+const OLD_DATA: i64 = 180;
+
+/// What the daemon will do, in sentences.
+pub(super) fn intent(config: &Config) -> Vec<String> {
+    let (crawl, scope) = (&config.crawl, &config.scope);
+    let hosts = match (scope.open, scope.tlds.is_empty(), scope.hosts.is_empty()) {
+        (true, ..) => "every host that links lead to".to_owned(),
+        (false, true, true) => "only the hosts of starting URLs and of surveys".to_owned(),
+        _ => {
+            let tlds = scope.tlds.iter().map(|tld| format!(".{tld}"));
+            let all: Vec<_> = tlds.chain(scope.hosts.iter().map(ToString::to_string)).collect();
+            format!("starting URLs, and hosts in {}", all.join(", "))
+        }
+    };
+    let swarm = if config.swarm.bootstrap.is_empty() {
+        "begin a swarm of its own, or go on in the one that it was in".to_owned()
+    } else {
+        format!("join through {}", config.swarm.bootstrap.join(" or "))
+    };
+    vec![
+        format!("It will crawl {hosts}, {} levels deep.", crawl.depth),
+        format!(
+            "It asks at most {} at once, each for one page at a time, and lets it rest for {} s or {} times as long as its answer took.",
+            counted(u64::from(crawl.max_parallel), "server"),
+            config.pace().min_delay_ms as f64 / 1000.0,
+            crawl.delay_factor
+        ),
+        format!("Servers see it as: {}", config.user_agent()),
+        format!("It will {swarm}, and wait for others at {}.", config.swarm.listen.join(", ")),
+        format!("All that it keeps is in {}.", config.state_dir.display()),
+    ]
+}
+
+/// Everything that is looked at.
+pub(super) async fn all(config: &Config) -> Vec<Finding> {
+    let (running, checked) = (running(config).await, StartChecks::of(config));
+    let mut findings = vec![started(config, &checked), contact(config)];
+    let checked = checked.ok();
+    let is_running = running.is_some();
+    findings.push(running.unwrap_or_else(|| {
+        Finding::new("daemon", State::NotChecked, "no daemon answers on this machine").remedy("nearcrawl run starts one").by("api.listen")
+    }));
+    if !is_running {
+        findings.extend(ports(config));
+    }
+    findings.push(disk(&config.state_dir));
+    findings.push(dns(config).await);
+    findings.push(clock(checked.as_ref()));
+    for member in &config.swarm.bootstrap {
+        findings.push(asked(config, checked.as_ref(), member).await);
+    }
+    findings.extend([reachable(config), files(config), memory(), hierarchy(checked.as_ref())]);
+    findings
+}
+
+/// Whether `run` would start, and what `check` warns of.
+fn started(config: &Config, checked: &Result<StartChecks, NodeError>) -> Finding {
+    if let Err(why) = checked {
+        return Finding::new("configuration", State::Failed, why.to_string()).remedy("nearcrawl check explains it");
+    }
+    match config.warnings().first() {
+        None => Finding::good("configuration", "no mistakes"),
+        Some(warning) => Finding::new("configuration", State::Warning, warning).remedy("nearcrawl check lists all warnings"),
+    }
+}
+
+/// Whether site owners can reach the operator.
+fn contact(config: &Config) -> Finding {
+    match &config.contact {
+        Some(contact) => Finding::good("contact", format!("site owners can reach you at {contact}")).by("contact"),
+        None => Finding::new("contact", State::Warning, "there is none: only private addresses can be crawled")
+            .by("contact")
+            .remedy("set it to your email address or web page"),
+    }
+}
+
+/// The daemon that runs, in its own words; none if there is none.
+async fn running(config: &Config) -> Option<Finding> {
+    let api = ApiClient::new(&ApiArgs { api: Some(format!("http://{}", config.api.listen?)), json: false }).ok()?;
+    let status: StatusView = api.get("/api/status", &[]).await.ok()?;
+    let found = format!("running, version {}: {}", status.version, status.state_text);
+    let finding = Finding::good("daemon", found);
+    Some(match status.connection_errors_text {
+        Some(why) => Finding { state: State::Warning, ..finding }.by("swarm.bootstrap").remedy(why),
+        None => finding,
+    })
+}
+
+/// Whether the ports that it waits at are free.
+fn ports(config: &Config) -> Vec<Finding> {
+    let swarm = config.swarm.listen.iter().filter_map(|listen| Some((listen_address(listen).ok()?, "swarm.listen")));
+    let api = config.api.listen.map(|listen| (listen, "api.listen"));
+    let look = |(address, key)| match sockets::is_free(address) {
+        Ok(()) => Finding::good("port", format!("{address} is free")).by(key),
+        Err(why) => Finding::new("port", State::Failed, format!("{address}: {why}"))
+            .by(key)
+            .remedy("end the program that holds it (ss -ltnp shows which), or choose another port"),
+    };
+    swarm.chain(api).map(look).collect()
+}
+
+/// Whether there is a place to write, with room.
+fn disk(directory: &Path) -> Finding {
+    let existing = directory.ancestors().find(|at| at.is_dir()).unwrap_or(Path::new("/"));
+    if let Err(why) = machine::may_write(existing) {
+        return Finding::new("disk", State::Failed, format!("{} cannot be written to: {why}", existing.display()))
+            .by("state_dir")
+            .remedy("run it as the user who owns the directory, or name another one");
+    }
+    match machine::free_bytes(existing) {
+        Err(why) => Finding::new("disk", State::NotChecked, format!("{}: {why}", existing.display())).by("state_dir"),
+        Ok(free) => {
+            let found = format!("{:.1} GiB free for {}", free as f64 / (1u64 << 30) as f64, directory.display());
+            let state = if free < ENOUGH_DISK { State::Warning } else { State::Good };
+            let finding = Finding::new("disk", state, found).by("state_dir");
+            if state == State::Good { finding } else { finding.remedy("make room, or name a directory on another disk") }
+        }
+    }
+}
+
+/// Whether names can be looked up.
+async fn dns(config: &Config) -> Finding {
+    let of_member = |address: &String| {
+        let mut parts = address.split('/').skip_while(|part| !part.starts_with("dns")).skip(1);
+        parts.next().and_then(|name| name.parse::<Host>().ok())
+    };
+    let of_source = || config.hierarchy.sources.iter().find_map(|source| source.url.host_str()?.parse().ok());
+    let Some(host) = config.swarm.bootstrap.iter().find_map(of_member).or_else(of_source) else {
+        return Finding::new("DNS", State::NotChecked, "the configuration has no name that could be looked up").by("dns.servers");
+    };
+    let resolver = match StartChecks::resolver(config) {
+        Ok(resolver) => resolver,
+        Err(why) => return Finding::new("DNS", State::Failed, why.to_string()).by("dns.servers").remedy("name servers that answer here"),
+    };
+    match resolver.resolve(&host, None).await {
+        Ok(located) => Finding::good("DNS", format!("{host} is at {}", located.address)).by("dns.servers"),
+        Err(why) if why.is_transient() => Finding::new("DNS", State::Failed, format!("{host}: {why}"))
+            .by("dns.servers")
+            .remedy("name servers that answer here, or mend /etc/resolv.conf and the way to them"),
+        Err(why) => Finding::good("DNS", format!("the name servers answer; of {host}: {why}")).by("dns.servers"),
+    }
+}
+
+/// Whether the wall clock can be right: records are dated by it.
+fn clock(checked: Option<&StartChecks>) -> Finding {
+    let today = today();
+    let built = checked.and_then(StartChecks::hierarchy_day);
+    if built.is_some_and(|built| today < built) {
+        let behind = built.map_or(0, |built| built - today);
+        return Finding::new("clock", State::Failed, format!("it is {behind} days behind the data that came with the program"))
+            .remedy("set the clock, and have it kept (timedatectl set-ntp true)");
+    }
+    match machine::clock_is_kept() {
+        Some(true) => Finding::good("clock", "kept right by the system"),
+        Some(false) => Finding::new("clock", State::Warning, "nothing keeps it right: records may be dated wrongly")
+            .remedy("have it kept (timedatectl set-ntp true)"),
+        None => Finding::new("clock", State::NotChecked, "the system does not say whether it is kept right"),
+    }
+}
+
+/// Days since 1970, by the wall clock.
+fn today() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs() / 86_400).unwrap_or(i64::MAX)
+}
+
+/// Whether a member to join through answers, and if not, why.
+async fn asked(config: &Config, checked: Option<&StartChecks>, member: &str) -> Finding {
+    let key = checked.and_then(StartChecks::pre_shared_key);
+    let reader = ReaderConfig { source_address: config.crawl.source_address, pre_shared_key: key };
+    match Reader::connect(&reader, member, PATIENCE).await {
+        Ok(_) => Finding::good("member", format!("{member} answers")).by("swarm.bootstrap"),
+        Err(why) => Finding::new("member", State::Failed, format!("{member}: {why}"))
+            .by("swarm.bootstrap")
+            .remedy("ask its operator for an address of `nearcrawl status` there; is the port open, and the pre-shared key the same?"),
+    }
+}
+
+/// Whether other members can connect to here. Only another machine could know for sure.
+fn reachable(config: &Config) -> Finding {
+    const KEY: &str = "swarm.advertise";
+    if !config.swarm.advertise.is_empty() {
+        let found = format!("others are told {}; whether that leads here is not known from here", config.swarm.advertise.join(", "));
+        return Finding::new("reachability", State::NotChecked, found).by(KEY);
+    }
+    let port = config.swarm.listen.iter().find_map(|listen| listen_address(listen).ok()).map_or(4817, |address| address.port());
+    match machine::own_address() {
+        Some(IpAddr::V4(own)) if own.is_private() || own.is_link_local() => {
+            let found =
+                format!("this machine's address {own} is a private one: others connect to it only through a router that forwards a port");
+            let remedy = format!("have the router forward TCP port {port}, and name its public address, like /ip4/ADDRESS/tcp/{port}");
+            Finding::new("reachability", State::Warning, found).by(KEY).remedy(remedy)
+        }
+        Some(own) => {
+            let found = format!("this machine's address is {own}; whether its TCP port {port} is open is not known from here");
+            Finding::new("reachability", State::NotChecked, found).by(KEY)
+        }
+        None => Finding::new("reachability", State::Warning, "this machine has no way to the Internet by IPv4").by(KEY),
+    }
+}
+
+/// Whether enough files and connections may be open.
+fn files(config: &Config) -> Finding {
+    let needed = u64::from(config.crawl.max_parallel) * 2 + u64::from(config.swarm.max_connected) * 2 + OTHER_FILES;
+    match machine::open_files() {
+        Some(limit) if limit < needed => {
+            let found = format!("{limit} files and connections may be open, and {needed} may be needed");
+            Finding::new("open files", State::Warning, found).remedy("raise the limit (ulimit -n, or LimitNOFILE of the service)")
+        }
+        Some(limit) => Finding::good("open files", format!("{limit} may be open, {needed} may be needed")),
+        None => Finding::new("open files", State::NotChecked, "the system does not tell its limit"),
+    }
+}
+
+fn memory() -> Finding {
+    match memory::limit() {
+        Some(limit) if limit < ENOUGH_MEMORY => {
+            let found = format!("the system allows {} MiB, and a daemon needs {}", limit >> 20, ENOUGH_MEMORY >> 20);
+            Finding::new("memory", State::Warning, found).remedy("raise the limit of its container, control group or service (MemoryMax)")
+        }
+        Some(limit) => Finding::good("memory", format!("the system allows {} MiB", limit >> 20)),
+        None => Finding::good("memory", "the system sets no limit"),
+    }
+}
+
+/// How old the registries' data is.
+fn hierarchy(checked: Option<&StartChecks>) -> Finding {
+    const KEY: &str = "hierarchy.snapshot";
+    let Some(checked) = checked else {
+        return Finding::new("hierarchy", State::NotChecked, "it is read when the configuration has no mistakes").by(KEY);
+    };
+    let Some(age) = checked.hierarchy_day().map(|day| today() - day) else {
+        return Finding::new("hierarchy", State::NotChecked, "its sources have no date").by(KEY);
+    };
+    let found = format!("the registries' data is {} old", counted(u64::try_from(age).unwrap_or(0), "day"));
+    if age > OLD_DATA {
+        Finding::new("hierarchy", State::Warning, found).by(KEY).remedy("nearcrawl hierarchy fetch, then build")
+    } else {
+        Finding::good("hierarchy", found).by(KEY)
+    }
+}

@@ -1,0 +1,126 @@
+//! `doctor` says what a daemon will do with a configuration on this machine, and looks for what keeps it from that: each finding with the key
+//! of the configuration that it depends on, and what helps.
+//!
+//! * [`checks`]: what is looked at, one function each
+
+mod checks;
+
+use super::{
+    error::{CommandError, Exit},
+    json,
+    run::ConfigArgs,
+    table::Style,
+};
+use crate::node::config::Config;
+use clap::Args;
+use serde::Serialize;
+
+/// Shown under `doctor --help`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    nearcrawl doctor                       the service's configuration\n  \
+    nearcrawl doctor --config node.toml    another\n  \
+    nearcrawl doctor --json                for programs\n\n\
+    It asks the DNS one question, and connects to the members of swarm.bootstrap; it sends nothing else. If something keeps the daemon from \
+    its work the exit code is 78.";
+
+/// The arguments of `doctor`.
+#[derive(Args, Clone, Debug)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What became of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// As it should be.
+    Good,
+    /// The daemon works, but less well than it could.
+    Warning,
+    /// It keeps the daemon from its work.
+    Failed,
+    /// It cannot be known from here.
+    NotChecked,
+}
+
+/// What was looked at, and what was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    check: &'static str,
+    state: State,
+    /// What was found.
+    found_text: String,
+    /// The key of the configuration that it depends on.
+    key: Option<&'static str>,
+    /// What helps.
+    remedy_text: Option<String>,
+}
+
+impl Finding {
+    fn new(check: &'static str, state: State, found: impl Into<String>) -> Finding {
+        Finding { check, state, found_text: found.into(), key: None, remedy_text: None }
+    }
+
+    fn good(check: &'static str, found: impl Into<String>) -> Finding {
+        Finding::new(check, State::Good, found)
+    }
+
+    fn by(self, key: &'static str) -> Finding {
+        Finding { key: Some(key), ..self }
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Finding {
+        Finding { remedy_text: Some(remedy.into()), ..self }
+    }
+}
+
+/// What `doctor --json` prints.
+#[derive(Debug, Serialize)]
+pub(super) struct DoctorView {
+    /// What the daemon will do.
+    intent_text: Vec<String>,
+    findings: Vec<Finding>,
+}
+
+/// Looks at everything that this configuration needs.
+pub(super) async fn look(config: &Config) -> DoctorView {
+    DoctorView { intent_text: checks::intent(config), findings: checks::all(config).await }
+}
+
+/// Looks at everything. What was found is printed, too, if there is an error beside it.
+pub async fn doctor(args: &DoctorArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
+    let config = args.config.load()?;
+    let view = look(&config).await;
+    let failed = view.findings.iter().filter(|finding| finding.state == State::Failed).count();
+    let failure = (failed > 0).then(|| CommandError::new(Exit::Config, format!("{failed} of {} checks failed", view.findings.len())));
+    let text = if args.json { json(&view)? } else { text(&view, style) };
+    Ok((text, failure))
+}
+
+fn text(view: &DoctorView, style: Style) -> String {
+    let mut text = style.heading("What the daemon will do") + "\n";
+    view.intent_text.iter().for_each(|line| text += &format!("  {line}\n"));
+    text += &format!("\n{}\n", style.heading("What was looked at"));
+    for finding in &view.findings {
+        let state = match finding.state {
+            State::Good => "good",
+            State::Warning => "warning",
+            State::Failed => "FAILED",
+            State::NotChecked => "not known",
+        };
+        text += &format!("  {state:<9}  {}: {}\n", finding.check, finding.found_text);
+        if let Some(remedy) = &finding.remedy_text {
+            let key = finding.key.map(|key| format!(" ({key})")).unwrap_or_default();
+            text += &format!("             {remedy}{key}\n");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;
