@@ -43,8 +43,9 @@ Policies:
     s3fifo     three queues (Yang et al. 2023)
     sieve      a queue and a hand (Zhang et al. 2024)
 
-EDGES has a link on each line: number of the page, tab, number of the page it leads to; MAP has number of the page, tab, name of its host. \
-Both may be packed with zstd or gzip; lines with # are remarks. Without MAP a site is --block neighbouring numbers: in graphs whose pages \
+LINKS has a link on each line: number of the page, tab, number of the page it leads to; MAP has number of the page, tab, name of its host. \
+`nearcrawl export links --trace LINKS --hosts MAP` writes both. Or LINKS has the JSON lines of `nearcrawl crawl --links` or `nearcrawl \
+export links --by page`, which name the hosts themselves. All may be packed with zstd or gzip; lines with # are remarks. Without MAP a site is --block neighbouring numbers: in graphs whose pages \
 are in the order of their URLs neighbours are mostly on one host.
 
 The full stream is what one process finds that has all sites. For the cross stream the sites are hashed over --processes, each with \
@@ -56,6 +57,7 @@ How many sites are in progress at once moves the curves more than anything else:
 Examples:
   nearcrawl lab cache --synthetic
   nearcrawl lab cache --trace links.tsv.zst
+  nearcrawl lab cache --trace links.jsonl --stream between --threads 10
   nearcrawl lab cache --trace links.tsv.zst --hosts hosts.tsv --threads 100 \\
     --order dfs --plot misses.svg
   nearcrawl lab cache --trace links.tsv.zst --stream cross --processes 4 \\
@@ -90,8 +92,8 @@ enum StreamArg {
 /// Arguments of `lab cache`.
 #[derive(Args, Debug)]
 pub struct CacheArgs {
-    /// The links of a known web: page, tab, page
-    #[arg(long, value_name = "EDGES.tsv", required_unless_present = "synthetic", conflicts_with = "synthetic")]
+    /// The links of a known web: page, tab, page; or JSON lines of `crawl --links`
+    #[arg(long, value_name = "LINKS", required_unless_present = "synthetic", conflicts_with = "synthetic")]
     trace: Option<PathBuf>,
     /// Crawl a small made-up web of 1,000 sites instead
     #[arg(long)]

@@ -5,7 +5,10 @@ use crate::{
     io::text,
 };
 use nearcrawl_lab::{
-    cache::graph::{self, Graph},
+    cache::{
+        graph::{self, Graph},
+        named,
+    },
     delegation::{distances::Distances, nodes::Nodes},
     migration::slices::{self, Slices, hours},
     reading::InputError,
@@ -28,10 +31,19 @@ pub fn read(nodes_path: &Path, rtt_path: Option<&Path>) -> Result<(Nodes, Distan
     Ok((nodes, distances))
 }
 
-/// Reads links, and the hosts of the pages; without a file of these a site is `block` neighbouring pages.
+/// Reads links, and the hosts of the pages; without a file of these a site is `block` neighbouring pages. JSON lines name the hosts themselves.
 pub fn read_graph(links_path: &Path, hosts_path: Option<&Path>, block: u32) -> Result<Graph, CommandError> {
     let name = |path: &Path| path.display().to_string();
-    let links = graph::read_links(&name(links_path), open(links_path)?).map_err(refused)?;
+    let text = open_text(links_path)?;
+    if text.head().first() == Some(&b'{') {
+        if hosts_path.is_some() {
+            return Err(CommandError::new(Exit::Usage, format!("the lines of {} name the hosts themselves", name(links_path)))
+                .hint("leave out --hosts"));
+        }
+        let (links, sites) = named::read_named_links(&name(links_path), text.reader()).map_err(refused)?;
+        return Ok(Graph::new(&links, sites));
+    }
+    let links = graph::read_links(&name(links_path), text.reader()).map_err(refused)?;
     let sites = match hosts_path {
         Some(path) => graph::read_sites(&name(path), open(path)?, &name(links_path), &links).map_err(refused)?,
         None => graph::blocks(&links, block),
@@ -71,11 +83,14 @@ pub fn read_hours(path: &Path) -> Result<Vec<f64>, CommandError> {
 
 /// A text, unpacked on the way whatever its name.
 fn open(path: &Path) -> Result<Box<dyn Read>, CommandError> {
-    let text = text::open(path, |file| file).map_err(|why| {
+    Ok(Box::new(open_text(path)?.reader()))
+}
+
+fn open_text(path: &Path) -> Result<text::TextFile, CommandError> {
+    text::open(path, |file| file).map_err(|why| {
         let exit = if why.kind() == Some(std::io::ErrorKind::PermissionDenied) { Exit::NoPermission } else { Exit::NoInput };
         CommandError::new(exit, why.to_string())
-    })?;
-    Ok(Box::new(text.reader()))
+    })
 }
 
 fn refused(why: InputError) -> CommandError {

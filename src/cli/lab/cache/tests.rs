@@ -103,6 +103,18 @@ fn files_are_read_packed_or_not_and_with_hosts() {
     assert_eq!(rows[0]["requests"], 240 * 9);
     assert_eq!(rows, figures(&format!("--trace {packed} --block 8 {rest}")));
     assert_eq!(rows, figures(&format!("--trace {plain} --hosts {hosts} {rest}")));
+    let named = dir.path().join("named.jsonl").display().to_string();
+    let line = |(from, to): (u32, u32)| {
+        let url = |page: u32| format!("http://host{0}.example/{page}\",\"HOST\":\"host{0}.example\"", page / 8);
+        let (from, to) = (url(from).replace("HOST", "host"), url(to).replace("HOST", "to_host"));
+        format!("{{\"url\":\"{from},\"to_url\":\"{to},\"run\":1}}\n")
+    };
+    let text = fs::read_to_string(&plain).unwrap();
+    let pair = |line: &str| line.split_once('\t').map(|(from, to)| (from.parse().unwrap(), to.parse().unwrap()));
+    fs::write(&named, text.lines().filter_map(pair).map(line).collect::<String>()).unwrap();
+    let of_named = figures(&format!("--trace {named} {rest}"));
+    let requests = |rows: &[serde_json::Value]| rows.iter().map(|row| row["requests"].clone()).collect::<Vec<_>>();
+    assert_eq!(requests(&rows), requests(&of_named), "pages have other numbers, so the order of the crawl is another");
     let cross = figures(&format!("--trace {plain} --block 8 {rest} --stream cross --processes 2"));
     let requests = cross[0]["requests"].as_u64().unwrap();
     assert!(requests > 0 && requests <= 240 && requests.is_multiple_of(8), "only links to the next site leave: {requests}");
@@ -136,6 +148,7 @@ fn what_cannot_be_done_ends_with_its_exit_code_and_says_what_to_do() {
         path.display().to_string()
     };
     let (empty, words, three) = (file("empty", "# nothing\n"), file("words", "0\t1\nhome\t1\n"), file("three", "0\t1\t2\n"));
+    let json = file("json", "{\"url\":\"http://a/\",\"host\":\"a\",\"to_url\":null,\"to_host\":\"b\"}\n{\"url\":1}\n");
     let (huge, few) = (file("huge", "0\t4000000000\n"), file("few", "0\ta.example\n"));
     for (line, exit, told) in [
         ("--trace /no/such.tsv".to_owned(), Exit::NoInput, "/no/such.tsv"),
@@ -144,6 +157,8 @@ fn what_cannot_be_done_ends_with_its_exit_code_and_says_what_to_do() {
         (format!("--trace {three}"), Exit::Data, "this has 3 cells"),
         (format!("--trace {huge}"), Exit::Data, "no number of a page"),
         (format!("--trace {good} --hosts {few}"), Exit::Data, "page 1 has links"),
+        (format!("--trace {json} --hosts {few}"), Exit::Usage, "name the hosts themselves"),
+        (format!("--trace {json}"), Exit::Data, "json, line 2: no link"),
         (format!("--trace {good} --policies fifo"), Exit::Usage, "no policy \"fifo\""),
         (format!("--trace {good} --per-thread --sizes 1..64"), Exit::Usage, "no size is left"),
         (format!("--trace {good} --stream cross --block 1000"), Exit::Usage, "no link is of the kind"),
