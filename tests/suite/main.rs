@@ -37,6 +37,7 @@ mod second_runs;
 mod shared_hierarchy;
 mod small_swarms;
 mod stalled_store;
+mod studies;
 mod support;
 mod surveys;
 mod suspended;
