@@ -40,8 +40,7 @@ pub fn read_graph(links_path: &Path, hosts_path: Option<&Path>, block: u32) -> R
             return Err(CommandError::new(Exit::Usage, format!("the lines of {} name the hosts themselves", name(links_path)))
                 .hint("leave out --hosts"));
         }
-        let (links, sites) = named::read_named_links(&name(links_path), text.reader()).map_err(refused)?;
-        return Ok(Graph::new(&links, sites));
+        return named::read_named(&name(links_path), text.reader()).map_err(refused);
     }
     let links = graph::read_links(&name(links_path), text.reader()).map_err(refused)?;
     let sites = match hosts_path {

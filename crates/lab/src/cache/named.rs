@@ -1,6 +1,6 @@
 //! Which page links to which, where pages have URLs instead of numbers? The lines of `crawl --links` and of `export links --by page`.
 
-use super::graph::{MAX_LINKS, MAX_PAGES};
+use super::graph::{Graph, MAX_LINKS, MAX_PAGES};
 use crate::reading::{InputError, MAX_FILE};
 use serde::Deserialize;
 use std::{
@@ -37,9 +37,8 @@ impl Numbers {
     }
 }
 
-/// Reads links as JSON lines: the links between pages, numbered as they come up, and the number of each page's host. Links whose target has
-/// no URL on record are left out.
-pub fn read_named_links(file: &str, input: impl Read) -> Result<(Vec<(u32, u32)>, Vec<u32>), InputError> {
+/// Reads links as JSON lines. Pages are numbered as they come up, a site is a host, and links whose target has no URL on record are left out.
+pub fn read_named(file: &str, input: impl Read) -> Result<Graph, InputError> {
     let bad = |line: u64, what: String| InputError::Line { file: file.to_owned(), line, what };
     let too_many = |most: usize, what| InputError::TooMany { file: file.to_owned(), most, what };
     let (mut pages, mut hosts, mut links, mut sites) = (Numbers::default(), Numbers::default(), Vec::new(), Vec::new());
@@ -72,5 +71,5 @@ pub fn read_named_links(file: &str, input: impl Read) -> Result<(Vec<(u32, u32)>
             return Err(too_many(MAX_LINKS, "links"));
         }
     }
-    if links.is_empty() { Err(InputError::NoLinks { file: file.to_owned() }) } else { Ok((links, sites)) }
+    if links.is_empty() { Err(InputError::NoLinks { file: file.to_owned() }) } else { Ok(Graph::new(&links, sites)) }
 }
