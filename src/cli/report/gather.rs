@@ -57,19 +57,21 @@ pub struct Gathered {
     told: u64,
     /// Of which survey, if not of all servers.
     survey: Option<String>,
+    /// Servers on record that are not in the survey.
+    others: u64,
     /// The edition of the hierarchy, if whoever was asked tells it.
     pub hierarchy: Option<String>,
 }
 
 impl Gathered {
-    /// Nothing yet, of members that say that they have so many servers.
-    pub fn of(told: u64) -> Gathered {
-        Gathered { told, ..Gathered::default() }
+    /// Nothing yet, of members that say that they have so many servers; of one survey or of all.
+    pub fn of(told: u64, survey: Option<String>) -> Gathered {
+        Gathered { told, survey, ..Gathered::default() }
     }
 
-    /// Nothing yet, of the servers of a survey.
-    pub fn of_survey(survey: String) -> Gathered {
-        Gathered { survey: Some(survey), ..Gathered::default() }
+    /// A server is not in the survey.
+    pub fn leave_out(&mut self) {
+        self.others += 1;
     }
 
     /// Takes in what an owner sent; the row, if it is one.
@@ -100,7 +102,7 @@ impl Gathered {
             _ => "none".to_owned(),
         };
         let mut coverage = format!("{} of {}", counted(self.servers, "server"), counted(self.members.len() as u64, "member"));
-        if self.servers < self.told {
+        if self.servers + self.others < self.told {
             coverage += &format!("; the members said that they have {}", self.told);
         }
         if self.unfinished > 0 {
@@ -111,13 +113,11 @@ impl Gathered {
         }
         self.missing.iter().for_each(|missing| coverage += &format!("; rows are missing: {missing}"));
         let hierarchy = self.hierarchy.clone().unwrap_or_else(|| "not told by a member over the network".to_owned());
-        vec![
-            ("time span", span),
-            ("run", runs),
-            ("coverage", coverage),
-            ("hierarchy", hierarchy),
-            ("survey", self.survey.clone().unwrap_or_else(|| "none: all servers on record".to_owned())),
-        ]
+        let survey = match &self.survey {
+            Some(survey) => format!("{survey}; {} on record not in it", counted(self.others, "server")),
+            None => "none: all servers on record".to_owned(),
+        };
+        vec![("time span", span), ("run", runs), ("coverage", coverage), ("hierarchy", hierarchy), ("survey", survey)]
     }
 
     /// For programs.
@@ -127,8 +127,9 @@ impl Gathered {
             "last_visit_at": self.last.map(|at| at.to_string()),
             "runs": self.runs.iter().collect::<Vec<_>>(),
             "servers": self.servers,
-            "servers_told": self.survey.is_none().then_some(self.told),
+            "servers_told": self.told,
             "survey": self.survey,
+            "servers_not_in_survey": self.others,
             "servers_unfinished": self.unfinished,
             "rows_unreadable": self.unreadable,
             "members": self.members.len(),

@@ -140,10 +140,8 @@ pub async fn report(command: &ReportCommand, style: Style) -> Result<(String, Op
 async fn made(mut maker: Box<dyn Maker + Send>, args: &PlainArgs) -> Result<(Document, Gathered), CommandError> {
     let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
     let owners = source.owners().await?;
-    let mut gathered = match &args.survey {
-        None => Gathered::of(owners.iter().map(|owner| owner.servers).sum()),
-        Some(survey) => Gathered::of_survey(survey.to_string()),
-    };
+    let told = owners.iter().map(|owner| owner.servers).sum();
+    let mut gathered = Gathered::of(told, args.survey.as_ref().map(ToString::to_string));
     if let Source::Daemon(api) = &source {
         let status: StatusView = api.get("/api/status", &[]).await?;
         let short: String = status.hierarchy.hash.chars().take(16).collect();
@@ -171,7 +169,10 @@ struct Rows<'a> {
 
 impl Sink for Rows<'_> {
     fn row(&mut self, owner: AccessPoint, row: export::Row) -> Result<bool, CommandError> {
-        let Some(row) = self.filter.row(row, false) else { return Ok(true) };
+        let Some(row) = self.filter.row(row, false) else {
+            self.gathered.leave_out();
+            return Ok(true);
+        };
         let Some(row) = self.gathered.enter(owner, &Value::Object(row).to_string()) else { return Ok(false) };
         self.maker.enter(&row);
         Ok(true)

@@ -53,7 +53,7 @@ fn documents() -> Vec<(Document, Gathered)> {
     makers
         .into_iter()
         .map(|mut maker| {
-            let mut gathered = Gathered::of(62);
+            let mut gathered = Gathered::of(62, None);
             for row in rows() {
                 maker.enter(&gathered.enter(AccessPoint([1; 32]), &row).unwrap());
             }
@@ -139,7 +139,7 @@ fn a_report_of_nothing_says_so_and_what_is_missing_is_said() {
         assert_eq!(document.csv().unwrap().lines().count(), 1);
         document.charts.iter().map(|chart: &Chart| chart.svg("x")).for_each(|svg| assert!(!svg.contains("NaN")));
     }
-    let mut gathered = Gathered::of(9);
+    let mut gathered = Gathered::of(9, None);
     gathered.missing = vec!["3kjLcUyQ: no answer".to_owned()];
     assert!(gathered.enter(AccessPoint([1; 32]), "[]").is_none() && !gather::is_whole(&gathered));
     let coverage = &gathered.facts()[2].1;
