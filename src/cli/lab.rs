@@ -43,7 +43,7 @@ const DELEGATION_EXAMPLES: &str = "\
 What is simulated: some of the nodes act as crawlers, the others are web sites. In a random order each site's subnet is delegated to a \
 crawler by the procedures of the daemon; a probe is answered by the round-trip time in the file. The first share (--train) \
 initialises, the rest is evaluated, and learning goes on. A second site in a subnet costs no probe and goes where the first went; \
-`nearcrawl` does so only up to a /24 (IPv6: /48), of larger subnets it delegates parts (see --whole-subnets). Crawlers \
+`nearcrawl` and `random` do so only up to a /24 (IPv6: /48), of larger subnets they delegate parts (see --whole-subnets). Crawlers \
 know the hierarchy, their own addresses and countries, the round-trip times among themselves, and the answers to their probes: nothing else.
 
 What is not: lost probes, probe budgets, politeness, members that die or lie, round-trip times that change.
@@ -56,7 +56,10 @@ Policies:
                         the threshold
     popular-first       the same, those with most subnets first
     brute-force         every crawler probes every site
-    random-delegation   a random crawler, without a probe (UCYMicra)
+    random-delegation   a random crawler for each site, without a probe
+                        (UCYMicra)
+    random              the daemon's draw: a crawler for each subnet, without
+                        a probe
     oracle              nearcrawl, told afterwards what every crawler measures
     brute-force-subnet  every crawler probes the first site of each subnet;
                         the nearest gets all of it
@@ -141,7 +144,7 @@ pub struct DelegationArgs {
     /// The most sites, drawn at random [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     sites: Option<u32>,
-    /// Let `nearcrawl`, too, give away registered subnets whole, however large
+    /// Let `nearcrawl` and `random`, too, give away registered subnets whole, however large
     #[arg(long)]
     whole_subnets: bool,
     /// Let `nearcrawl` learn from the owners' downloads, too, which cost no probes

@@ -233,7 +233,8 @@ fn why_text(view: &WhyView, style: Style) -> String {
         let alive = view.owner_liveness.map_or(String::new(), |liveness| format!(", {liveness}"));
         let me = if view.owner_is_me { " (me)" } else { "" };
         say("owner", Some(format!("{}{me}{alive}", owned.owner)));
-        say("because", Some(format!("{}; epoch {}, {}", in_words(owned.reason), owned.epoch, counted(owned.probes, "probe"))));
+        let reason = view.reason_text.as_deref().unwrap_or(in_words(owned.reason));
+        say("because", Some(format!("{reason}; epoch {}, {}", owned.epoch, counted(owned.probes, "probe"))));
         say("distance", owned.rtt_ms.map(|ms| format!("{ms:.1} ms")));
         let measured = owned.measurements.iter().map(|measured| {
             let who = measured.access_point.map_or("a former member".to_owned(), |who| who.short());
@@ -283,7 +284,7 @@ fn failing_text(rule: Rule, pages: &[FailingPage]) -> String {
 fn in_words(reason: ClaimReason) -> &'static str {
     match reason {
         ClaimReason::OwnSubnet => "its own address is in the subnet",
-        ClaimReason::Awarded => "the delegation round found it nearest",
+        ClaimReason::Awarded => "the delegation round chose it",
         ClaimReason::OwnerDead => "the previous owner died",
         ClaimReason::Released => "the previous owner released it",
         ClaimReason::Moved => "the previous owner handed it over",

@@ -221,6 +221,7 @@ fn policy_of(config: &Config) -> Policy {
     match delegation.policy {
         DelegationPolicy::Nearcrawl => Policy::Nearcrawl { price_us: micros(delegation.probe_price) },
         DelegationPolicy::Ipmicra => Policy::Ipmicra { threshold_us: micros(delegation.threshold) },
+        DelegationPolicy::Random => Policy::Random,
     }
 }
 

@@ -7,7 +7,7 @@ use nearcrawl_lab::delegation::policies::Policy;
 pub const ALL: &str = "ipmicra,nearcrawl,random-order,popular-first,brute-force,random-delegation";
 
 /// What is compared only if asked for by name.
-const FURTHER: &str = "oracle,brute-force-subnet";
+const FURTHER: &str = "random,oracle,brute-force-subnet";
 
 /// Prices that show the whole bargain between probes and nearness, in milliseconds.
 const USUAL_PRICES: [f64; 12] = [0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0];
@@ -37,7 +37,8 @@ pub fn policies(list: &str, threshold_ms: f64, prices: &[f64]) -> Result<Vec<Pol
             ("brute-force-subnet", None) => vec![Policy::BruteForceSubnet],
             ("brute-force", None) => vec![Policy::BruteForce],
             ("random-delegation", None) => vec![Policy::RandomDelegation],
-            ("brute-force" | "brute-force-subnet" | "random-delegation", Some(_)) => {
+            ("random", None) => vec![Policy::Random],
+            ("brute-force" | "brute-force-subnet" | "random-delegation" | "random", Some(_)) => {
                 return Err(wrong(format!("{name} has neither a threshold nor a price")));
             }
             _ => return Err(unknown(name)),

@@ -438,6 +438,7 @@ fn why(subject: &Subject) -> WhyView {
             claimed_at: WallTime(1_780_000_000_000),
             released_text: Some("the owner before it died".into()),
         }],
+        reason_text: Some("the previous owner died".into()),
         judgement_text: Some("keep here: 41 ms a request, estimated 90 ms at …tEr4fvbW".into()),
         owner_liveness: Some(Liveness::Alive),
         owner_is_me: true,

@@ -13,6 +13,8 @@ pub enum DelegationPolicy {
     Nearcrawl,
     /// The procedure of the IPMicra paper, within the daemon's probe budgets.
     Ipmicra,
+    /// For comparison: a member is drawn, without a probe, and no subnet moves for nearness afterwards.
+    Random,
 }
 
 /// `[delegation]`: how subnets without an owner get one.
@@ -56,7 +58,8 @@ impl Default for DelegationConfig {
 /// subnet, whether the swarm has a dozen members or fifty (docs/RESULTS.md).
 pub const PRICE: Duration = Duration::from_micros(300);
 
-const POLICIES: &[(&str, DelegationPolicy)] = &[("nearcrawl", DelegationPolicy::Nearcrawl), ("ipmicra", DelegationPolicy::Ipmicra)];
+const POLICIES: &[(&str, DelegationPolicy)] =
+    &[("nearcrawl", DelegationPolicy::Nearcrawl), ("ipmicra", DelegationPolicy::Ipmicra), ("random", DelegationPolicy::Random)];
 const RULES: &[(&str, Rule)] = &[("nearcrawl", Rule::Nearcrawl), ("twoma", Rule::Twoma), ("none", Rule::None)];
 const PROBES: &[(&str, ProbeKind)] = &[("tcp", ProbeKind::Tcp), ("http-head", ProbeKind::HttpHead)];
 

@@ -245,6 +245,13 @@ impl Config {
                 usual.delay_factor
             ));
         }
+        if self.delegation.policy == DelegationPolicy::Random {
+            warnings.push(
+                "delegation.policy = \"random\" draws the owner of each subnet, near or far, and no subnet moves for nearness; it is meant \
+                 for comparisons, in which all members have it"
+                    .to_owned(),
+            );
+        }
         if self.swarm.listen.is_empty() {
             warnings.push("swarm.listen is empty: no member can connect to this access point".to_owned());
         }

@@ -83,7 +83,7 @@ fn malformed_configurations_are_explained() {
         ("[swarm]\nadvertise = [\"/ip4/192.0.2.1/tcp/0\"]", &["swarm.advertise = \"/ip4/192.0.2.1/tcp/0\": write a multiaddress"]),
         ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1/tcp/4817/ws\"]", &["swarm.bootstrap = ", "write a multiaddress, like"]),
         ("[swarm]\nreaders = \"all\"", &["swarm.readers = \"all\": write \"anybody\", \"members\" or \"nobody\""]),
-        ("[delegation]\npolicy = \"random\"", &["delegation.policy = \"random\": write \"nearcrawl\" or \"ipmicra\""]),
+        ("[delegation]\npolicy = \"fast\"", &["delegation.policy = \"fast\": write \"nearcrawl\", \"ipmicra\" or \"random\""]),
         ("[delegation]\nprobe = \"icmp\"", &["delegation.probe = \"icmp\": write \"tcp\" or \"http-head\""]),
         ("[delegation]\nmax_contacts_per_subnet = 16", &["write a whole number from 1 to 15"]),
         (
@@ -131,6 +131,15 @@ fn malformed_configurations_are_explained() {
         }
         assert!(said.starts_with("/etc/nearcrawl/test.toml has 1 problem:\n  "), "{text:?} was told more than one thing:\n{said}");
     }
+}
+
+#[test]
+fn each_procedure_of_delegation_can_be_chosen() {
+    let chosen = |name: &str| parse(&format!("[delegation]\npolicy = \"{name}\"")).unwrap().delegation.policy;
+    assert_eq!(
+        ["nearcrawl", "ipmicra", "random"].map(chosen),
+        [DelegationPolicy::Nearcrawl, DelegationPolicy::Ipmicra, DelegationPolicy::Random]
+    );
 }
 
 /// The example that was packaged with version 0.1.0, its keys switched on (but for `hierarchy.snapshot`, which excludes another).
@@ -410,6 +419,7 @@ fn risky_choices_are_warned_of() {
     assert_eq!(warnings(known), "");
     assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
     assert!(warnings(&format!("{known}[crawl]\nallow_ranges = [\"10.0.0.0/8\"]")).contains("meant for laboratories"));
+    assert!(warnings(&format!("{known}[delegation]\npolicy = \"random\"")).contains("draws the owner of each subnet"));
     assert!(warnings(&format!("{known}[crawl]\nmin_delay = \"100ms\"")).contains("below the pauses that nearcrawl promises"));
 }
 

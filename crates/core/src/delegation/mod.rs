@@ -1,6 +1,7 @@
 //! Who should hold this subnet? IPMicra's question, asked by the subnet's steward instead of a coordinator.
 //!
-//! [`ipmicra`] is the paper's procedure; [`Nearest`] decides by what [`Knowledge`] the swarm has gathered of distances. Around them:
+//! [`ipmicra`] is the paper's procedure; [`Nearest`] decides by what [`Knowledge`] the swarm has gathered of distances; [`drawn`] decides by
+//! chance, for comparison. Around them:
 //!
 //! * `machine`: what is learnt from claims, downloads and members
 //! * `address_assignment`: whose is an address, and who decides if it has no owner? `reservations`: for which subnet is it reserved?
@@ -13,6 +14,7 @@ mod chart;
 pub mod contacts;
 mod delegated;
 mod distances;
+mod draw;
 pub(crate) mod machine;
 mod others;
 pub(crate) mod prober;
@@ -36,6 +38,8 @@ mod relatives;
 mod tests;
 
 pub use delegated::Delegated;
+pub use draw::drawn;
+pub(crate) use draw::drawn_in_order;
 pub use knowledge::{Knowledge, MAX_SUBNETS};
 pub use nearest::Nearest;
 pub(crate) use others::Others;

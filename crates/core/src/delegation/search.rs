@@ -1,6 +1,6 @@
-//! By which procedure is the nearest found? The swarm's own, or the paper's; the steward runs either the same way.
+//! By which procedure is an owner found? The swarm's own, the paper's, or chance; the steward runs each the same way.
 
-use crate::delegation::{Delegated, Knowledge, Nearest, Step, Verdict, ipmicra::IpMicra};
+use crate::delegation::{Delegated, Knowledge, Nearest, Step, Verdict, draw, ipmicra::IpMicra};
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet};
 use std::net::IpAddr;
@@ -18,6 +18,8 @@ pub enum Policy {
         /// The threshold.
         threshold_us: u32,
     },
+    /// For comparison: a member is drawn, without a probe, and no subnet moves for nearness afterwards.
+    Random,
 }
 
 impl Policy {
@@ -26,14 +28,23 @@ impl Policy {
         match self {
             Policy::Nearcrawl { .. } => "nearcrawl",
             Policy::Ipmicra { .. } => "ipmicra",
+            Policy::Random => "random",
+        }
+    }
+
+    /// Whether a subnet goes to the nearest: if not, none may move for nearness, nor go to who measured it when its owner goes.
+    pub(crate) fn seeks_the_nearest(self) -> bool {
+        match self {
+            Policy::Nearcrawl { .. } | Policy::Ipmicra { .. } => true,
+            Policy::Random => false,
         }
     }
 
     /// What is delegated when an address turns up that has no owner. The paper gives away whole registered subnets; of a large one we
-    /// give away the part around the address.
+    /// give away the part around the address, and so does who draws, so that the two can be compared.
     pub(crate) fn delegates(self, hierarchy: &Hierarchy, address: IpAddr) -> Subnet {
         match self {
-            Policy::Nearcrawl { .. } => hierarchy.unit_of(address),
+            Policy::Nearcrawl { .. } | Policy::Random => hierarchy.unit_of(address),
             Policy::Ipmicra { .. } => hierarchy.subnet_of(address),
         }
     }
@@ -61,6 +72,7 @@ pub(crate) struct Search {
 enum Running {
     Nearest(Nearest),
     IpMicra(IpMicra),
+    Draw(Subnet),
 }
 
 impl Search {
@@ -68,6 +80,7 @@ impl Search {
         let procedure = match policy {
             Policy::Nearcrawl { price_us } => Running::Nearest(Nearest::new(subnet, price_us)),
             Policy::Ipmicra { threshold_us } => Running::IpMicra(IpMicra::new(subnet, threshold_us)),
+            Policy::Random => Running::Draw(subnet),
         };
         Search { procedure, answers: Vec::new() }
     }
@@ -81,6 +94,7 @@ impl Search {
         match &mut self.procedure {
             Running::Nearest(nearest) => nearest.answer(from, rtt_us),
             Running::IpMicra(paper) => paper.answer(from, rtt_us),
+            Running::Draw(_) => {}
         }
     }
 
@@ -95,6 +109,7 @@ impl Search {
         match &mut self.procedure {
             Running::Nearest(nearest) => nearest.next(around.hierarchy, around.knowledge, around.live, around.load),
             Running::IpMicra(paper) => paper.next(around.hierarchy, around.delegated, around.live),
+            Running::Draw(subnet) => draw::settle(subnet, around.live),
         }
     }
 

@@ -1,6 +1,11 @@
 //! Who comes after? An owner died, left, or lost: its subnets go to the runner-up or the next steward.
 
-use crate::{context::Context, delegation::Knowledge, membership::Membership, ownership::Ownership};
+use crate::{
+    context::Context,
+    delegation::{Knowledge, drawn_in_order},
+    membership::Membership,
+    ownership::Ownership,
+};
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     claim::{Answer, Claim, ClaimReason, MAX_ANSWERS},
@@ -161,7 +166,7 @@ fn successor_claim(
     since: Moment,
     reason: ClaimReason,
 ) -> Option<Claim> {
-    let successors = successors(cx.me, members, last, live);
+    let successors = successors(cx, members, last, live);
     let turn = successors.iter().position(|successor| *successor == cx.me)? as u64;
     if !is_turn(cx.now.moment.since(since), turn, successors.len() as u64) {
         return None;
@@ -177,18 +182,25 @@ fn successor_claim(
     let mut answers: Vec<_> = last.answers.iter().copied().filter(|answer| answer.prober != mine).chain(before).collect();
     answers.sort_unstable();
     answers.truncate(MAX_ANSWERS);
-    let runner_up = measured_successors(&answers, live).next();
+    let seeks_the_nearest = cx.settings.policy.seeks_the_nearest();
+    let runner_up = measured_successors(&answers, live).next().filter(|_| seeks_the_nearest);
     let (subnet, epoch, owner) = (last.subnet, last.epoch.saturating_add(1), cx.me);
     Some(Claim { subnet, epoch, owner, rtt_us, runner_up, probes: 0, reason, released: false, answers })
 }
 
 /// Who may take over, in the order of their turns: the runner-up, those who measured the subnet, the nearest first, then its
-/// stewards. The claim alone says so: every member has the same order, as far as they agree on who is alive.
-fn successors(me: AccessPoint, members: &Membership, last: &Claim, live: &[AccessPoint]) -> Vec<AccessPoint> {
+/// stewards. The claim alone says so: every member has the same order, as far as they agree on who is alive. Where owners are drawn, the
+/// runner-up is only whom a release names, and those who come after are drawn.
+fn successors(cx: &Context, members: &Membership, last: &Claim, live: &[AccessPoint]) -> Vec<AccessPoint> {
     let mut successors: Vec<AccessPoint> = Vec::new();
     // Whom a release names may be claiming at this moment: that it seems silent to us does not make it our turn, only its death does.
-    let released_to = |successor: &AccessPoint| last.released && (*successor == me || members.standings().contains_key(successor));
+    let released_to = |successor: &AccessPoint| last.released && (*successor == cx.me || members.standings().contains_key(successor));
     let runner_up = last.runner_up.filter(|successor| live.contains(successor) || released_to(successor));
+    if !cx.settings.policy.seeks_the_nearest() {
+        successors.extend(runner_up);
+        successors.extend(drawn_in_order(&last.subnet, live).into_iter().filter(|drawn| runner_up != Some(*drawn)));
+        return successors;
+    }
     let stewards = members.stewards_of(&last.subnet);
     for successor in runner_up.into_iter().chain(measured_successors(&last.answers, live)).chain(stewards) {
         if !successors.contains(&successor) {

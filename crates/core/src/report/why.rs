@@ -9,6 +9,7 @@ use crate::{
         revisits::SLOT,
         site::{Asking, Site},
     },
+    delegation::Policy,
     report::View,
     routing::locator::Lookup,
 };
@@ -16,7 +17,7 @@ use nearcrawl_hierarchy::Path;
 use nearcrawl_model::{
     access_point::AccessPoint,
     address::AddressPolicy,
-    claim::Claim,
+    claim::{Claim, ClaimReason},
     journal::SkipReason,
     record::{RunState, ServerStatus},
     subnet::Subnet,
@@ -25,6 +26,22 @@ use nearcrawl_model::{
     view::{Liveness, OwnershipView, Span, Subject, VisitState, WhyView, counted},
 };
 use std::net::IpAddr;
+
+/// Why the owner could claim a subnet, in words. A claim does not say by which procedure it was awarded: that one drew an owner is known
+/// only where owners are drawn, and by a claim before which nothing was measured.
+fn because(claim: &Claim, policy: Policy) -> &'static str {
+    match claim.reason {
+        ClaimReason::OwnSubnet => "its own address is in the subnet",
+        ClaimReason::Awarded if claim.probes > 0 || claim.rtt_us.is_some() => "the delegation round found it nearest",
+        ClaimReason::Awarded if policy == Policy::Random => {
+            "it was drawn at random among the members, without a probe (delegation.policy = \"random\")"
+        }
+        ClaimReason::Awarded => "the delegation round chose it, without a probe",
+        ClaimReason::OwnerDead => "the previous owner died",
+        ClaimReason::Released => "the previous owner released it",
+        ClaimReason::Moved => "the previous owner handed it over",
+    }
+}
 
 /// How many servers at one address are named.
 const MAX_NAMED: usize = 5;
@@ -199,6 +216,7 @@ impl View<'_> {
         for held in &mut view.history {
             held.released_text = held.released_text.take().map(|stored| reason::shown(&stored));
         }
+        view.reason_text = claim.map(|claim| because(claim, self.context.settings.policy).to_owned());
         let judgement = claim.and_then(|claim| self.migration.last_judgement(self.context, &claim.subnet));
         view.judgement_text = judgement.map(|stored| reason::shown(&stored));
         view.owner_liveness = claim.and_then(|claim| self.liveness(claim.owner));
@@ -224,7 +242,11 @@ impl View<'_> {
             }
             Some(claim) => self.other_owner(claim, name),
             None if self.delegation.rounds().is_running(subnet) => {
-                format!("No member crawls {name} yet: members are measuring their distance to its subnet {subnet}.")
+                let how = match self.context.settings.policy {
+                    Policy::Random => "a member is drawn for its subnet",
+                    Policy::Nearcrawl { .. } | Policy::Ipmicra { .. } => "members are measuring their distance to its subnet",
+                };
+                format!("No member crawls {name} yet: {how} {subnet}.")
             }
             None if self.delegation.rounds().is_queued(subnet) => {
                 format!("No member crawls {name} yet: its subnet {subnet} waits for a delegation round.")

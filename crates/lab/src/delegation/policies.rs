@@ -1,7 +1,7 @@
 //! By which rule does a site find its crawler? The daemon's procedures as they are, and the baselines that they must beat.
 
 use super::round::{Round, microseconds};
-use nearcrawl_core::delegation::{Delegated, Knowledge, Nearest, Step, ipmicra::IpMicra};
+use nearcrawl_core::delegation::{Delegated, Knowledge, Nearest, Step, drawn, ipmicra::IpMicra};
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
@@ -24,8 +24,10 @@ pub enum Policy {
     BruteForce,
     /// All probe the first site of each subnet; the fastest gets the subnet. A bound for all procedures that delegate whole subnets.
     BruteForceSubnet,
-    /// A random crawler gets it, without probes: as in UCYMicra.
+    /// A random crawler gets each site, without probes: as in UCYMicra.
     RandomDelegation,
+    /// The daemon's draw: a crawler is drawn for each subnet, without probes.
+    Random,
 }
 
 impl Policy {
@@ -40,6 +42,7 @@ impl Policy {
             Policy::BruteForce => "brute-force",
             Policy::BruteForceSubnet => "brute-force-subnet",
             Policy::RandomDelegation => "random-delegation",
+            Policy::Random => "random",
         }
     }
 
@@ -159,6 +162,10 @@ impl<'a> Delegator<'a> {
                 self.until(site, &order, f64::NEG_INFINITY)
             }
             Policy::RandomDelegation => Decision { crawler: self.random.random_range(everybody), probes: 0 },
+            Policy::Random => {
+                let owner = drawn(&subnet, &self.live).and_then(|owner| self.round.find(owner));
+                Decision { crawler: owner.unwrap_or(0), probes: 0 }
+            }
         };
         self.give(subnet, place.position, decision.crawler);
         self.learn_afterwards(site, decision.crawler);
@@ -180,7 +187,7 @@ impl<'a> Delegator<'a> {
 
     /// Whether large subnets are delegated in parts.
     fn parts(&self) -> bool {
-        self.policy.price_ms().is_some() && !self.round.whole_subnets
+        (self.policy.price_ms().is_some() || self.policy == Policy::Random) && !self.round.whole_subnets
     }
 
     /// What is delegated when this site turns up.

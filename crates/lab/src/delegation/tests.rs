@@ -73,6 +73,14 @@ fn delegation_at_random_asks_nobody_and_is_as_good_as_random() {
 }
 
 #[test]
+fn the_daemons_draw_asks_nobody_and_is_as_good_as_random() {
+    let [row] = &rows(&[Policy::Random], 10)[..] else { panic!() };
+    assert_eq!((row.policy, row.probes_per_site, row.price, row.threshold_ms), ("random", 0.0, None, None));
+    assert!((0.02..0.25).contains(&row.optimal), "{row:?}");
+    assert!((0.9..1.1).contains(&row.download_time_vs_random), "{row:?}");
+}
+
+#[test]
 fn thresholds_end_the_search() {
     let all = [50_000.0, 0.0]
         .map(|threshold| rows(&[Policy::RandomOrder(threshold), Policy::PopularFirst(threshold), Policy::IpMicra(threshold)], 6));

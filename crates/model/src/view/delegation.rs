@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 /// What one access point did to find owners, since it started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DelegationView {
-    /// The procedure that assigns subnets: `nearcrawl` or `ipmicra`.
+    /// The procedure that assigns subnets: `nearcrawl`, `ipmicra` or `random`.
     pub policy: String,
     /// Subnets that got an owner by a search of this access point as their steward.
     pub delegated: u64,

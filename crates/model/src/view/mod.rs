@@ -378,6 +378,9 @@ pub struct WhyView {
     /// Who had the subnet, as far as is known here: the first one first, the present owner last.
     #[serde(default)]
     pub history: Vec<Holding>,
+    /// Why its owner could claim the subnet, in words; none if it has no owner.
+    #[serde(default)]
+    pub reason_text: Option<String>,
     /// How the last access to the subnet was judged by the rule of migration, in a sentence.
     #[serde(default)]
     pub judgement_text: Option<String>,

@@ -254,7 +254,7 @@ function facts(...pairs) {
 
 const REASONS = {
   "own-subnet": "its own address is in the subnet",
-  "awarded": "the delegation round found it nearest",
+  "awarded": "the delegation round chose it",
   "owner-dead": "the previous owner died",
   "released": "the previous owner released it",
   "moved": "the previous owner handed it over",
@@ -267,7 +267,7 @@ function explain(why) {
     ["address", why.address],
     ["located in", why.path_text.join(" › ")],
     ["owner", own && `${short(own.owner)}${why.owner_is_me ? " (this daemon)" : ""}${why.owner_liveness ? `, ${why.owner_liveness}` : ""}`],
-    ["because", own && `${REASONS[own.reason] ?? own.reason}; epoch ${own.epoch}, ${plural(own.probes, "probe")}`],
+    ["because", own && `${why.reason_text ?? REASONS[own.reason] ?? own.reason}; epoch ${own.epoch}, ${plural(own.probes, "probe")}`],
     ["distance", own && own.rtt_ms !== null ? `${own.rtt_ms.toFixed(1)} ms` : null],
     ["runner-up", own && own.runner_up ? short(own.runner_up) : null],
     ["measured by", own && own.measurements.map((measured) => `${measured.access_point ? short(measured.access_point) : "a former member"} ${measured.rtt_ms.toFixed(1)} ms`).join(", ")],

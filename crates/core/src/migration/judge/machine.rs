@@ -14,6 +14,9 @@ use nearcrawl_model::{access_point::AccessPoint, fetch::FetchReport, ownership_h
 use rand::{SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 
+/// What follows from a judgement where owners are drawn.
+const STAYS: &str = "it stays, because owners are drawn (delegation.policy = \"random\")";
+
 /// What is known of the speed of our subnets.
 #[derive(Debug, Default)]
 pub(crate) struct Judge {
@@ -58,11 +61,13 @@ impl Judge {
     fn judge_access(&mut self, cx: &mut Context, around: &Surroundings<'_>, price: LoadPrice, subnet: Subnet) -> Option<Proposal> {
         let access = self.watched.get_mut(&subnet)?.end_access()?;
         cx.counters.accesses_judged += 1;
-        match cx.settings.migration.rule {
+        let proposal = match cx.settings.migration.rule {
             Rule::None => None,
             Rule::Twoma => self.judge_by_the_paper(cx, around, subnet, &access),
             Rule::Nearcrawl => self.judge_by_case(cx, around, price, subnet, &access),
-        }
+        };
+        // A subnet whose owner was drawn stays there: only a load moves it.
+        proposal.filter(|_| cx.settings.policy.seeks_the_nearest())
     }
 
     /// The paper's rule: against the average of what is ours, and from the boundary to any member (TW-10..TW-14).
@@ -131,7 +136,8 @@ impl Judge {
 
     /// How a subnet of ours was judged last, in a sentence.
     pub(crate) fn last_judgement(&self, cx: &Context, subnet: &Subnet) -> Option<String> {
-        self.watched.get(subnet)?.last_judgement(cx.settings.migration.rule == Rule::Twoma)
+        let said = self.watched.get(subnet)?.last_judgement(cx.settings.migration.rule == Rule::Twoma)?;
+        Some(if cx.settings.policy.seeks_the_nearest() { said } else { format!("{said}; {STAYS}") })
     }
 }
 

@@ -1,8 +1,14 @@
 //! Are subnets given to the nearest with few probes, within the limits, and to those who measured them when their owner goes?
 
 use super::*;
-use nearcrawl_core::{event::Event, report::Outside};
-use nearcrawl_model::{access_point::AccessPoint, fetch::ProbeTarget, ids::Ticket, message::Request, view::DelegationView};
+use nearcrawl_core::{delegation::drawn, event::Event, report::Outside};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    fetch::ProbeTarget,
+    ids::Ticket,
+    message::Request,
+    view::{DelegationView, Subject, WhyView},
+};
 use std::net::IpAddr;
 
 const SHAPE: TableShape = TableShape { hosts: 24, hosts_per_subnet: 1, pages: 4, shared: 0 };
@@ -53,6 +59,87 @@ fn the_paper_s_procedure_can_be_chosen() {
     finish(&mut world, &truth, 20 * MINUTE);
     assert_one_owner_each(&world);
     assert_eq!(delegation(&world, 2).policy, "ipmicra");
+}
+
+/// Subnets are drawn, and would move for nearness if the policy let them.
+fn drawing() -> Settings {
+    let migration = MigrationSettings { rule: Rule::Nearcrawl, requests_per_access: 4, ..MigrationSettings::default() };
+    Settings { policy: Policy::Random, migration, ..settings(4) }
+}
+
+fn why(world: &World, number: usize, subnet: Subnet) -> WhyView {
+    world.crawler(number).unwrap().view().why(&Subject::Subnet(subnet), &Default::default())
+}
+
+/// Who is drawn for each subnet, of the members that run.
+fn draws(world: &World) -> BTreeMap<Subnet, AccessPoint> {
+    let members: Vec<_> = world.running().into_iter().map(|number| world.member(number)).collect();
+    subnets(world).into_iter().map(|subnet| (subnet, drawn(&subnet, &members).unwrap())).collect()
+}
+
+/// The owner of each subnet, as this one knows it.
+fn owners(world: &World, number: usize) -> BTreeMap<Subnet, AccessPoint> {
+    let view = world.crawler(number).unwrap().view();
+    subnets(world).into_iter().map(|subnet| (subnet, view.claim_of(&subnet).unwrap().owner)).collect()
+}
+
+#[test]
+fn owners_can_be_drawn_without_a_probe_and_nothing_moves_for_nearness() {
+    let shape = TableShape { pages: 16, ..SHAPE };
+    for seed in 1..4 {
+        let (mut world, truth) = swarm(seed, &PLACES, &shape, drawing());
+        world.run(MINUTE);
+        world.seed(0, urls(&["http://s0.test/"]));
+        let results = finish(&mut world, &truth, 30 * MINUTE);
+        assert_totals(&results, &truth);
+        assert_fetched(&world, &truth, &BTreeSet::new());
+        assert_polite(&world);
+        assert_one_owner_each(&world);
+        assert_eq!(world.ledger.probes(), 0);
+        assert_eq!(owners(&world, 0), draws(&world), "each has the one that anybody draws");
+        let all = subnets(&world).len() as u64;
+        let views: Vec<_> = (0..PLACES.len()).map(|number| delegation(&world, number)).collect();
+        assert_eq!(views.iter().map(|view| view.delegated_without_probe).sum::<u64>(), all);
+        assert!(views.iter().all(|view| view.policy == "random"));
+        let counters = |number| world.crawler(number).unwrap().view().counters();
+        let judged: u64 = (0..PLACES.len()).map(|number| counters(number).accesses_judged).sum();
+        let offered: u64 = (0..PLACES.len()).map(|number| counters(number).moves_offered).sum();
+        assert!(judged > all, "accesses are judged, for the load: {judged}");
+        assert_eq!(offered, 0);
+        let mut better_off_elsewhere = 0;
+        for (subnet, owner) in owners(&world, 0) {
+            let number = (0..PLACES.len()).find(|number| world.member(*number) == owner).unwrap();
+            let said = why(&world, number, subnet);
+            assert_eq!(
+                said.reason_text.unwrap(),
+                "it was drawn at random among the members, without a probe (delegation.policy = \"random\")"
+            );
+            let judgement = said.judgement_text.unwrap_or_default();
+            assert!(judgement.is_empty() || judgement.contains("it stays, because owners are drawn"), "{judgement}");
+            better_off_elsewhere += usize::from(judgement.starts_with("better elsewhere"));
+        }
+        assert!(better_off_elsewhere > 0, "some subnet would be better off elsewhere");
+    }
+}
+
+#[test]
+fn after_a_death_the_subnets_of_the_dead_are_drawn_anew_and_no_others() {
+    let (mut world, truth) = swarm(2, &PLACES, &SHAPE, drawing());
+    world.run(2 * MINUTE);
+    world.seed(0, urls(&["http://s0.test/"]));
+    finish(&mut world, &truth, 20 * MINUTE);
+    let before = owners(&world, 0);
+    let dead = world.member(3);
+    assert!(before.values().any(|owner| *owner == dead), "it owns something");
+    world.kill(3);
+    world.run(2 * MINUTE);
+    assert_one_owner_each(&world);
+    let (now, draws) = (owners(&world, 0), draws(&world));
+    assert_eq!(now, draws);
+    for (subnet, owner) in &before {
+        assert!(*owner == dead || now[subnet] == *owner, "{subnet} has no reason to move");
+    }
+    assert_eq!(world.ledger.probes(), 0);
 }
 
 #[test]
