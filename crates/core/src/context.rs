@@ -3,7 +3,7 @@
 use crate::{
     event::{Command, PeerCommand},
     pending::Pending,
-    report::Counters,
+    report::{Counters, events::Events},
     settings::Settings,
     signal::Signal,
     wishes::{InEffect, KeptSurvey, SiteWishes},
@@ -44,6 +44,7 @@ pub(crate) struct Context {
     pub(crate) started: Moment,
     pub(crate) now: Now,
     pub(crate) counters: Counters,
+    pub(crate) events: Events,
     pub(crate) commands: VecDeque<Command>,
     /// What machines want of each other and is not carried out yet.
     pub(crate) signals: VecDeque<Signal>,
@@ -218,6 +219,7 @@ impl Context {
             started: now.moment,
             now,
             counters: Counters::default(),
+            events: Events::default(),
             commands: VecDeque::new(),
             signals: VecDeque::new(),
             pending: BTreeMap::new(),

@@ -98,6 +98,7 @@ impl Crawler {
                 started: now.moment,
                 now,
                 counters: crate::report::Counters::default(),
+                events: Default::default(),
                 commands: VecDeque::new(),
                 signals: VecDeque::new(),
                 pending: BTreeMap::new(),

@@ -1,8 +1,9 @@
 //! What the swarm has on record, row by row: `export servers`, `history`, `pages` and `links` ask each owner, through the daemon on this machine
-//! or through any member.
+//! or through any member; `export events` asks that daemon alone.
 
 mod column;
 mod derived;
+mod events;
 mod history;
 mod links;
 mod output;
@@ -45,6 +46,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl export history --format csv > runs.csv\n  \
     nearcrawl export pages --format parquet --out pages.parquet\n  \
     nearcrawl export links --format csv > hosts.csv\n  \
+    nearcrawl export events --format csv > events.csv\n  \
     nearcrawl export servers --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…";
 
 /// Shown under `export history --help`.
@@ -52,7 +54,7 @@ pub const HISTORY_EXAMPLES: &str = "Examples:\n  \
     nearcrawl export history > runs.jsonl\n  \
     nearcrawl export history --format csv --out runs.csv\n  \
     nearcrawl export history --out runs.jsonl --resume\n\n\
-    A run that is not over is among the rows only if it is the first one of its server (state: running). Of more than 240 runs some older \
+    duration_ms is the time from the first request of a run to its last one, its pauses included. A run that is not over is among the rows only if it is the first one of its server (state: running). Of more than 240 runs some older \
     ones are left out (runs_left_out); the first one and the latest 120 stay.";
 
 /// Shown under `export pages --help`.
@@ -88,6 +90,9 @@ pub enum ExportCommand {
     /// Which hosts link to which, or which pages
     #[command(after_help = LINKS_EXAMPLES)]
     Links(LinksArgs),
+    /// One row for each delegation and move that ended lately at this daemon
+    #[command(after_help = events::EXAMPLES)]
+    Events(events::EventsArgs),
 }
 
 /// The arguments of all exports.
@@ -145,6 +150,7 @@ pub async fn export(command: &ExportCommand) -> Result<String, CommandError> {
         ExportCommand::Servers(args) => rows(args, Asked::Servers(RowsOf::Servers), Kind::Servers, &servers::COLUMNS).await,
         ExportCommand::History(args) => rows(args, Asked::Servers(RowsOf::History), Kind::History, &history::COLUMNS).await,
         ExportCommand::Pages(args) => rows(args, Asked::Export(ExportOf::Pages), Kind::Pages, &pages::COLUMNS).await,
+        ExportCommand::Events(args) => events::events(args).await,
         ExportCommand::Links(LinksArgs { trace: Some(trace), hosts: Some(hosts), common, .. }) => graph(common, trace, hosts).await,
         ExportCommand::Links(LinksArgs { by, common, .. }) => {
             let by_page = *by == By::Page;

@@ -16,6 +16,7 @@ use utoipa::OpenApi;
         routes::cross_table,
         routes::distinct,
         routes::why,
+        routes::events,
         routes::servers,
         routes::server_owners,
         routes::server_rows,

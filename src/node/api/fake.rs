@@ -90,6 +90,7 @@ fn answer(query: Query, age: u64) {
     // A caller that has stopped waiting is no error.
     match query {
         Query::Status(reply) => drop(reply.send(status(age))),
+        Query::Events(reply) => drop(reply.send(events())),
         Query::Members(reply) => drop(reply.send(members(age))),
         Query::Ownership { after, limit, reply } => {
             let all = (0..40).map(ownership).filter(|row| after.is_none_or(|after| row.subnet > after));
@@ -244,6 +245,22 @@ pub fn members(age: u64) -> Vec<MemberView> {
             roll_up_age_ms: (i != 4).then_some(800 * i as u64),
         })
         .collect()
+}
+
+fn events() -> EventsView {
+    let event = |probes: Option<u16>| EventView {
+        kind: if probes.is_some() { EventKind::Delegation } else { EventKind::Move },
+        begun_at: WallTime(1_790_000_000_000),
+        duration_ms: 4_250,
+        subnet: "127.16.3.0/24".parse().unwrap(),
+        outcome: if probes.is_some() { EventOutcome::Owned } else { EventOutcome::Released },
+        from: probes.is_none().then(|| access_point(0)),
+        to: access_point(1),
+        probes,
+        policy: probes.map(|_| "nearcrawl".into()),
+        reason_text: probes.is_none().then(|| "moved by its operator".into()),
+    };
+    EventsView { access_point: access_point(0), dropped: 7, events: vec![event(Some(2)), event(None)] }
 }
 
 pub fn ownership(i: u8) -> OwnershipView {

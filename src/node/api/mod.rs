@@ -140,6 +140,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/cross-table", get(routes::cross_table))
         .route("/api/distinct", get(routes::distinct))
         .route("/api/why", get(routes::why))
+        .route("/api/events", get(routes::events))
         .route("/api/servers", get(routes::servers))
         .route("/api/servers/owners", get(routes::server_owners))
         .route("/api/servers/rows", get(routes::server_rows))

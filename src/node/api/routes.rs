@@ -23,8 +23,8 @@ use nearcrawl_model::{
     time::Millis,
     url::Host,
     view::{
-        DeclaredLostView, LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView, Subject, WhyView,
-        counted,
+        DeclaredLostView, EventsView, LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView,
+        Subject, WhyView, counted,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -216,6 +216,13 @@ pub async fn why(State(context): State<Context>, asked: Asked<WhyQuery>) -> Resu
         RequestError::bad_request(format!("{why}"), "ask like q=https://museum.or.ke/, q=museum.or.ke, q=192.0.2.7 or q=192.0.2.0/24")
     })?;
     Ok(Json(context.queries.ask(|reply| Query::Why { subject, reply }).await?))
+}
+
+/// The delegations and hand-overs that ended at this access point lately, with how long each took: at most 4,096 since it started.
+#[utoipa::path(get, path = "/api/events",
+    responses((status = 200, body = EventsView), (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn events(State(context): State<Context>) -> Result<Json<EventsView>, RequestError> {
+    Ok(Json(context.queries.ask(Query::Events).await?))
 }
 
 /// The servers that this access point has on record, in the order of their names.

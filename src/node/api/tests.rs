@@ -23,10 +23,11 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 24] = [
+const ROUTES: [(&str, &str); 25] = [
     ("get", "/"),
     ("get", "/api/cross-table"),
     ("get", "/api/distinct"),
+    ("get", "/api/events"),
     ("get", "/api/export/rows"),
     ("get", "/api/members"),
     ("get", "/api/ownership"),

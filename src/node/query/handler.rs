@@ -158,6 +158,7 @@ impl QueryHandler {
         // A caller that has stopped waiting is no error.
         match query {
             Query::Status(reply) => drop(reply.send(crawler.view().status(self.outside(executor)))),
+            Query::Events(reply) => drop(reply.send(crawler.view().events())),
             Query::Members(reply) => drop(reply.send(crawler.view().members())),
             Query::Ownership { after, limit, reply } => drop(reply.send(crawler.view().ownership(after, limit))),
             Query::Results(reply) => drop(reply.send(crawler.view().results())),

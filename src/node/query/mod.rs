@@ -16,8 +16,8 @@ use nearcrawl_model::{
     survey::{SurveyPlan, SurveyRef, SurveyState, SurveyView},
     url::{Host, PageUrl},
     view::{
-        DeclaredLostView, LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, ResultsView, SeedView, ServersPage, StatusView,
-        Subject, WhyView,
+        DeclaredLostView, EventsView, LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, ResultsView, SeedView, ServersPage,
+        StatusView, Subject, WhyView,
     },
 };
 use std::time::Duration;
@@ -74,6 +74,8 @@ pub enum Query {
         /// Where the explanation is sent.
         reply: Reply<WhyView>,
     },
+    /// The delegations and hand-overs that ended here lately.
+    Events(Reply<EventsView>),
     /// Add starting points.
     AddSeeds {
         /// The starting points, in canonical form.

@@ -49,6 +49,7 @@ impl Delegation {
         }
         if let Some(procedure) = self.rounds.get(&claim.subnet).filter(|procedure| procedure.is_awarded()) {
             *cx.counters.settled.entry(procedure.probes()).or_default() += 1;
+            cx.events.note(procedure.ended(cx.now, claim.subnet, claim.owner));
         }
         self.reservations.decided(&claim.subnet);
         self.rounds.decided(&claim.subnet);

@@ -13,7 +13,8 @@ use nearcrawl_model::{
     message::Award,
     receipt::SignedReceipt,
     subnet::Subnet,
-    time::Moment,
+    time::{Moment, Now},
+    view::{EventKind, EventOutcome, EventView},
 };
 use std::collections::BTreeSet;
 
@@ -23,6 +24,8 @@ const MAX_AWARDS: u32 = 4;
 /// A delegation procedure that we run as the subnet's steward.
 #[derive(Debug)]
 pub(crate) struct Procedure {
+    policy: Policy,
+    begun: Now,
     search: Search,
     target: ProbeTarget,
     state: State,
@@ -50,10 +53,10 @@ pub(super) enum State {
 }
 
 impl Procedure {
-    /// Begins once the address has rested.
-    pub(super) fn new(policy: Policy, subnet: Subnet, target: ProbeTarget, rests_until: Moment) -> Procedure {
+    /// Begins now; the first step is taken once the address has rested.
+    pub(super) fn new(policy: Policy, subnet: Subnet, target: ProbeTarget, begun: Now, rests_until: Moment) -> Procedure {
         let (search, state) = (Search::new(policy, subnet), State::Resting(rests_until));
-        Procedure { search, target, state, awards: 0, unwilling: BTreeSet::new(), probes: 0, chain: Vec::new() }
+        Procedure { policy, begun, search, target, state, awards: 0, unwilling: BTreeSet::new(), probes: 0, chain: Vec::new() }
     }
 
     pub(super) fn target(&self) -> &ProbeTarget {
@@ -76,6 +79,22 @@ impl Procedure {
     /// How many probes it took.
     pub(super) fn probes(&self) -> u16 {
         self.probes
+    }
+
+    /// What is told of it once a claim to the subnet by this owner holds.
+    pub(super) fn ended(&self, now: Now, subnet: Subnet, owner: AccessPoint) -> EventView {
+        EventView {
+            kind: EventKind::Delegation,
+            begun_at: self.begun.wall,
+            duration_ms: now.moment.since(self.begun.moment),
+            subnet,
+            outcome: EventOutcome::Owned,
+            from: None,
+            to: owner,
+            probes: Some(self.probes),
+            policy: Some(self.policy.name().to_owned()),
+            reason_text: None,
+        }
     }
 
     /// Whether what it waits for came, or should have come by now.

@@ -102,6 +102,7 @@ impl Rounds {
 mod tests {
     use super::*;
     use crate::delegation::Policy;
+    use nearcrawl_model::time::Now;
 
     fn procedure(number: u32) -> (Subnet, ProbeTarget) {
         let [_, a, b, c] = number.to_be_bytes();
@@ -112,7 +113,7 @@ mod tests {
 
     fn begin(rounds: &mut Rounds, number: u32) -> Subnet {
         let (subnet, target) = procedure(number);
-        rounds.begin(subnet, Procedure::new(Policy::Ipmicra { threshold_us: 1 }, subnet, target, Moment(0)));
+        rounds.begin(subnet, Procedure::new(Policy::Ipmicra { threshold_us: 1 }, subnet, target, Now::default(), Moment(0)));
         subnet
     }
 

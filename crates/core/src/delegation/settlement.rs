@@ -126,7 +126,7 @@ impl Delegation {
         let rest = if new_duty { cx.settings.politeness.rest_after(LONG_PROBE, None) } else { 0 };
         // What a steward of this subnet before us found out, if it asked us too.
         let known = self.prober.known_of(cx, &target);
-        self.rounds.begin(subnet, Procedure::new(cx.settings.policy, subnet, target, cx.now.moment.after(rest)));
+        self.rounds.begin(subnet, Procedure::new(cx.settings.policy, subnet, target, cx.now, cx.now.moment.after(rest)));
         self.learn_of_probes(cx, others, subnet, known);
         self.advance(cx, others, subnet);
     }

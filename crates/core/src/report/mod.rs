@@ -4,7 +4,7 @@
 //!
 //! * `view`: members, claims, servers, surveys; how far a crawl is
 //! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
-//! * `status`: the numbers; `counters`: what was done since the start
+//! * `status`: the numbers; `counters`: what was done since the start; `events`: which delegations and hand-overs ended lately
 //! * `journal_rows`: visits and links, as readers are told them
 //! * [`RowTally`]: what rows of servers come to, whoever owns them
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
@@ -18,6 +18,7 @@ mod contribution;
 pub(crate) mod counters;
 mod cross_tables;
 mod distinct;
+pub(crate) mod events;
 pub mod journal_rows;
 mod machine;
 mod never_contacted;

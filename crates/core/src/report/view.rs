@@ -4,6 +4,7 @@ use super::{
     Counters, Report,
     journal_rows::{ExportOrder, ExportedJournal},
     machine::whereabouts,
+    reason,
     tally::Whereabouts,
 };
 use crate::{
@@ -39,7 +40,7 @@ use nearcrawl_model::{
     survey::{Place, SignedSurvey, SurveyMark, SurveyPlan, SurveyRef, SurveyState, SurveyView, survey_id},
     time::{Millis, Moment},
     url::Host,
-    view::{Liveness, MemberView, OwnershipView, ProgressView, ServersPage, WhyView},
+    view::{EventView, EventsView, Liveness, MemberView, OwnershipView, ProgressView, ServersPage, WhyView},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -364,6 +365,17 @@ impl<'a> View<'a> {
     /// What it did and refused since it started.
     pub fn counters(&self) -> &'a Counters {
         &self.context.counters
+    }
+
+    /// The delegations and hand-overs that ended here lately.
+    pub fn events(&self) -> EventsView {
+        let events = self
+            .context
+            .events
+            .latest()
+            .cloned()
+            .map(|event| EventView { reason_text: event.reason_text.as_deref().map(reason::shown), ..event });
+        EventsView { access_point: self.context.me, dropped: self.context.events.dropped(), events: events.collect() }
     }
 
     /// The last totals that an owner told, as far as this access point knows.

@@ -2,11 +2,13 @@
 
 mod activity;
 mod delegation;
+mod events;
 mod subject;
 mod visit_state;
 
 pub use activity::{Activity, Span, State, counted};
 pub use delegation::{DelegationView, MeasurementView, MigrationView};
+pub use events::{EventKind, EventOutcome, EventView, EventsView};
 pub use subject::{Subject, SubjectError};
 pub use visit_state::VisitState;
 

@@ -16,7 +16,8 @@ use nearcrawl_model::{
     ids::QuestionId,
     message::{Request, Response},
     subnet::Subnet,
-    time::Moment,
+    time::{Moment, Now},
+    view::{EventKind, EventOutcome, EventView},
 };
 use std::collections::BTreeMap;
 
@@ -37,6 +38,7 @@ pub(crate) struct Outgoing {
 /// A subnet of ours on its way to another owner.
 #[derive(Debug)]
 struct HandOver {
+    begun: Now,
     to: AccessPoint,
     /// Of our claim.
     epoch: u64,
@@ -44,6 +46,24 @@ struct HandOver {
     stage: Stage,
     /// When the stage must have ended.
     until: Moment,
+}
+
+impl HandOver {
+    /// What is told of it when it has ended.
+    fn ended(&self, cx: &Context, subnet: Subnet, outcome: EventOutcome) -> EventView {
+        EventView {
+            kind: EventKind::Move,
+            begun_at: self.begun.wall,
+            duration_ms: cx.now.moment.since(self.begun.moment),
+            subnet,
+            outcome,
+            from: Some(cx.me),
+            to: self.to,
+            probes: None,
+            policy: None,
+            reason_text: Some(self.why.clone()),
+        }
+    }
 }
 
 /// A subnet that should have another owner.
@@ -154,7 +174,7 @@ impl Outgoing {
         let Ok(epoch) = self.may_move(cx, around, &subnet, &to) else { return };
         cx.counters.moves_offered += 1;
         let until = cx.now.moment.after(STOP_PATIENCE);
-        self.under_way.insert(subnet, HandOver { to, epoch, why, stage: Stage::Offered, until });
+        self.under_way.insert(subnet, HandOver { begun: cx.now, to, epoch, why, stage: Stage::Offered, until });
         cx.ask(to, Pending::Offer { subnet }, Request::Offer { subnet, epoch });
     }
 
@@ -181,6 +201,7 @@ impl Outgoing {
     pub(crate) fn call_off(&mut self, cx: &mut Context, subnet: Subnet) -> Option<AccessPoint> {
         let hand_over = self.under_way.remove(&subnet)?;
         cx.counters.moves_called_off += 1;
+        cx.events.note(hand_over.ended(cx, subnet, EventOutcome::CalledOff));
         cx.signal(Signal::HandOverCalledOff(subnet));
         Some(hand_over.to)
     }
@@ -208,8 +229,10 @@ impl Outgoing {
 
     /// The release of a subnet of ours is durable and holds: the member that it is for is told at once, if there is one.
     pub(crate) fn release_stored(&mut self, cx: &mut Context, subnet: Subnet, release: SignedClaim) -> bool {
-        let Some(HandOver { to, epoch, .. }) = self.under_way.remove(&subnet) else { return false };
+        let Some(hand_over) = self.under_way.remove(&subnet) else { return false };
+        let HandOver { to, epoch, .. } = hand_over;
         cx.counters.moves_made += 1;
+        cx.events.note(hand_over.ended(cx, subnet, EventOutcome::Released));
         self.released.insert(subnet, epoch);
         cx.commands.push_back(Command::Peers(PeerCommand::Ask {
             to,

@@ -7,7 +7,7 @@ use nearcrawl_model::{
     fetch::ProbeTarget,
     ids::Ticket,
     message::Request,
-    view::{DelegationView, Subject, WhyView},
+    view::{DelegationView, EventKind, EventOutcome, Subject, WhyView},
 };
 use std::net::IpAddr;
 
@@ -39,6 +39,14 @@ fn the_nearest_gets_it_with_few_probes_and_everybody_learns_what_they_measured()
         assert_eq!(settled, subnets(&world).len() as u64, "each subnet is settled once");
         let told: u64 = views.iter().flat_map(|view| &view.delegated_by_probes).map(|(probes, subnets)| u64::from(*probes) * subnets).sum();
         assert_eq!(told, world.ledger.probes(), "every probe is accounted for");
+        let events: Vec<_> = (0..PLACES.len()).flat_map(|number| world.crawler(number).unwrap().view().events().events).collect();
+        assert_eq!((events.len() as u64, events.iter().filter_map(|event| event.probes).map(u64::from).sum::<u64>()), (settled, told));
+        for event in events {
+            assert_eq!((event.kind, event.outcome, event.from), (EventKind::Delegation, EventOutcome::Owned, None));
+            let rests = u64::from(event.probes.unwrap_or(0).saturating_sub(1)) * MIN_DELAY;
+            assert!((rests..20 * MINUTE).contains(&event.duration_ms), "{event:?}: the address rests between its probes");
+            assert_eq!(world.crawler(0).unwrap().view().claim_of(&event.subnet).unwrap().owner, event.to);
+        }
         assert!(told < 4 * settled, "{told} probes for {settled} subnets: asking everybody takes five each");
         for subnet in subnets(&world) {
             let owner = world.crawler(0).unwrap().view().claim_of(&subnet).unwrap().owner;

@@ -2,7 +2,10 @@
 
 use super::*;
 use nearcrawl_core::migration::handover::Stage;
-use nearcrawl_model::{claim::ClaimReason, view::Subject};
+use nearcrawl_model::{
+    claim::ClaimReason,
+    view::{EventKind, EventOutcome, Subject},
+};
 
 const SHAPE: TableShape = TableShape { hosts: 12, hosts_per_subnet: 4, pages: 16, shared: 0 };
 const PLACES: [u8; 5] = [5, 25, 50, 75, 95];
@@ -55,8 +58,13 @@ fn a_moved_subnet_goes_on_where_it_stood_and_nothing_is_asked_twice() {
     for seed in 1..6 {
         let (mut world, truth, the_move) = moving(seed, settings(6));
         let Move { subnet, from, to } = the_move;
+        let offered = world.now();
         assert!(world.run_up_to(20_000, |world| the_move.owner(world, from) != Some(from)), "it is released");
         let released = world.now();
+        let told = world.crawler(from).unwrap().view().events();
+        let event = told.events.iter().find(|event| event.kind == EventKind::Move).expect("the move is told by who gave it away");
+        assert_eq!((event.subnet, event.outcome, event.to), (subnet, EventOutcome::Released, world.member(to)));
+        assert_eq!((event.from, event.probes, event.duration_ms), (Some(world.member(from)), None, released.since(offered)));
         assert!(world.run_up_to(20_000, |world| the_move.owner(world, to) == Some(to)), "it is claimed");
         assert!(world.now().since(released) < 1_000, "without an owner for {} ms", world.now().since(released));
         let claim = world.crawler(to).unwrap().view().claim_of(&subnet).unwrap();

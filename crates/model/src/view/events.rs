@@ -1,0 +1,72 @@
+//! What did one access point find owners for, and hand over, and how long did each take?
+
+use crate::{
+    access_point::AccessPoint,
+    subnet::Subnet,
+    time::{Millis, WallTime},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What kind of thing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// A search for the owner of a subnet that had none, by the access point that is asked.
+    Delegation,
+    /// A hand-over of a subnet, by the access point that is asked.
+    Move,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventOutcome {
+    /// A search: a claim to the subnet holds.
+    Owned,
+    /// A hand-over: the release is stored and holds.
+    Released,
+    /// A hand-over: the offer was refused, or something came between; the subnet stayed.
+    CalledOff,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EventView {
+    /// What kind of thing.
+    pub kind: EventKind,
+    /// When it began: the search (not the wait for it), or the offer.
+    #[schema(value_type = String, format = DateTime)]
+    pub begun_at: WallTime,
+    /// How long it took, in milliseconds: a search until a claim was known here to hold, a hand-over until the release was stored or called off.
+    pub duration_ms: Millis,
+    /// The subnet.
+    #[schema(value_type = String)]
+    pub subnet: Subnet,
+    /// How it ended.
+    pub outcome: EventOutcome,
+    /// Who had the subnet; none if no member did.
+    #[schema(value_type = Option<String>)]
+    pub from: Option<AccessPoint>,
+    /// Who got it, or should have got it.
+    #[schema(value_type = String)]
+    pub to: AccessPoint,
+    /// Probes that the search asked for and that were made; none of a hand-over.
+    pub probes: Option<u16>,
+    /// The procedure of a search: `nearcrawl`, `ipmicra` or `random`; none of a hand-over.
+    pub policy: Option<String>,
+    /// Why it was handed over; none of a search.
+    pub reason_text: Option<String>,
+}
+
+/// The latest of what happened at one access point since it started, the oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EventsView {
+    /// The access point that answers, at which all this happened.
+    #[schema(value_type = String)]
+    pub access_point: AccessPoint,
+    /// Older ones since its start that are not kept any more.
+    pub dropped: u64,
+    /// What happened, in the order in which it ended.
+    pub events: Vec<EventView>,
+}
