@@ -1,6 +1,6 @@
 //! What is looked at, one function each.
 
-use super::{Finding, State};
+use super::finding::{Finding, State};
 use crate::{
     cli::client::{ApiArgs, ApiClient},
     io::{

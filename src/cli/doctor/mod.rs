@@ -2,8 +2,10 @@
 //! of the configuration that it depends on, and what helps.
 //!
 //! * [`checks`]: what is looked at, one function each
+//! * [`finding`]: what was found
 
 mod checks;
+mod finding;
 
 use super::{
     error::{CommandError, Exit},
@@ -13,6 +15,7 @@ use super::{
 };
 use crate::node::config::Config;
 use clap::Args;
+use finding::{Finding, State};
 use serde::Serialize;
 
 /// Shown under `doctor --help`.
@@ -31,52 +34,6 @@ pub struct DoctorArgs {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// What became of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// As it should be.
-    Good,
-    /// The daemon works, but less well than it could.
-    Warning,
-    /// It keeps the daemon from its work.
-    Failed,
-    /// It cannot be known from here.
-    NotChecked,
-}
-
-/// What was looked at, and what was found.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    /// What was looked at.
-    check: &'static str,
-    state: State,
-    /// What was found.
-    found_text: String,
-    /// The key of the configuration that it depends on.
-    key: Option<&'static str>,
-    /// What helps.
-    remedy_text: Option<String>,
-}
-
-impl Finding {
-    fn new(check: &'static str, state: State, found: impl Into<String>) -> Finding {
-        Finding { check, state, found_text: found.into(), key: None, remedy_text: None }
-    }
-
-    fn good(check: &'static str, found: impl Into<String>) -> Finding {
-        Finding::new(check, State::Good, found)
-    }
-
-    fn by(self, key: &'static str) -> Finding {
-        Finding { key: Some(key), ..self }
-    }
-
-    fn remedy(self, remedy: impl Into<String>) -> Finding {
-        Finding { remedy_text: Some(remedy.into()), ..self }
-    }
 }
 
 /// What `doctor --json` prints.

@@ -1,9 +1,8 @@
 //! `export events`: a row for each delegation and hand-over that ended lately at the daemon that is asked.
 
 use super::{
-    Args, ServersArgs,
     column::{Column, Row, int, text, time},
-    open,
+    file,
     text::Format,
     walk::Hosts,
 };
@@ -11,7 +10,7 @@ use crate::cli::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
 };
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use nearcrawl_model::view::{EventView, EventsView, counted};
 use serde_json::{Value, json};
 use std::{
@@ -83,8 +82,7 @@ pub fn write(args: &EventsArgs, view: &EventsView) -> Result<(), CommandError> {
         LinesOf::Jsonl => Format::Jsonl,
         LinesOf::Csv => Format::Csv,
     };
-    let file = ServersArgs { format, survey: None, out: args.out.clone(), resume: false, member: None, api: None };
-    let (mut output, _) = open(&file, &COLUMNS, false, &mut Hosts::default())?;
+    let (mut output, _) = file::open((format, args.out.as_deref(), false), &COLUMNS, false, &mut Hosts::default())?;
     for event in &view.events {
         output.add(row(view, event)?)?;
     }

@@ -4,6 +4,7 @@
 mod column;
 mod derived;
 mod events;
+mod file;
 mod history;
 mod links;
 mod output;
@@ -33,7 +34,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-use text::{Format, Lines, OpenError, Place, Text};
+use text::{Format, Place};
 use trace::Trace;
 pub use walk::{Hosts, Missing, Sink, Walk};
 
@@ -223,33 +224,7 @@ async fn write(
 
 /// Where rows go, and behind which they go on.
 fn open(args: &ServersArgs, columns: &[Column], belong: bool, seen: &mut Hosts) -> Result<(Output, Place), CommandError> {
-    let file = args.out.as_deref().filter(|out| *out != Path::new("-"));
-    let lines = match args.format {
-        Format::Jsonl => Lines::Json,
-        Format::Csv => Lines::Csv,
-        Format::Parquet => {
-            let path = file
-                .ok_or_else(|| CommandError::new(Exit::Usage, "a Parquet file cannot go to standard output").hint("name it with --out"))?;
-            if args.resume {
-                let why = CommandError::new(Exit::Usage, "a Parquet file cannot be gone on with: it is whole, or is not there");
-                return Err(why.hint("leave out --resume, or export as JSON lines or CSV"));
-            }
-            return Ok((Output::parquet(path, columns)?, None));
-        }
-    };
-    let Some(path) = file else {
-        let name = "standard output".to_owned();
-        let text = Text::standard(lines, columns).map_err(|why| CommandError::new(Exit::Storage, format!("{name}: {why}")))?;
-        return Ok((Output::text(name, text), None));
-    };
-    let name = path.display().to_string();
-    let (text, place) = Text::open(path, (lines, columns), args.resume, belong, |host| seen.insert(host)).map_err(|why| match why {
-        OpenError::Io(why) => CommandError::new(Exit::InUse, format!("{name}: {why}")),
-        OpenError::Other(_) => {
-            CommandError::new(Exit::Data, format!("{name}: {why}")).hint("leave out --resume to write it anew, or name another file")
-        }
-    })?;
-    Ok((Output::text(name, text), place))
+    file::open((args.format, args.out.as_deref(), args.resume), columns, belong, seen)
 }
 
 #[cfg(test)]

@@ -1,7 +1,12 @@
 //! Files of rows: written, cut off, gone on with; and owners that lie.
 
 use super::*;
-use crate::cli::export::{column::Row, parquet::Parquet, walk::Sink};
+use crate::cli::export::{
+    column::Row,
+    parquet::Parquet,
+    text::{Lines, Text},
+    walk::Sink,
+};
 use nearcrawl_model::{access_point::AccessPoint, url::Host};
 use serde_json::{Value, json};
 use std::fs;
