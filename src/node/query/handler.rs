@@ -200,11 +200,8 @@ impl QueryHandler {
             }
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
             Query::Move { subnet, to, reply } => {
-                drop(reply.send(MoveView {
-                    subnet,
-                    to,
-                    refused_text: crawler.view().may_move(&subnet, &to).err().map(|why| why.to_string()),
-                }));
+                let refused_text = crawler.view().may_move(&subnet, &to).err().map(|why| why.to_string());
+                drop(reply.send(MoveView { subnet, to, refused_text }));
                 return Some(Action::Handle(Event::Move { subnet, to }));
             }
             Query::DeclareLost { members, reply } => return Some(declare_lost(crawler, members, reply)),

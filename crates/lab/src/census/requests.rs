@@ -55,7 +55,8 @@ pub(crate) fn judge(requests: &[RequestSeen], reference: &Reference, runs: u32, 
         }
     }
     for ((host, path), requests) in &seen {
-        let times = allowed.get(&(host.clone(), path.clone())).copied().unwrap_or(0) * askers(path, reference, host, requests);
+        let times = allowed.get(&(host.clone(), path.clone())).copied().unwrap_or(0);
+        let times = times * askers(path, reference, host, requests) + second_tries(path, times, requests);
         let lost = requests.iter().filter(|request| is_lost(request, ends)).count() as u64;
         let more = (requests.len() as u64).saturating_sub(times);
         verdict.again += more.min(lost);
@@ -75,6 +76,13 @@ fn askers(path: &str, reference: &Reference, host: &str, requests: &[&RequestSee
         return 1;
     }
     requests.iter().map(|request| request.peer).collect::<BTreeSet<_>>().len() as u64
+}
+
+/// How many requests more are allowed for a page that was not answered: each owner asks for it once more in each run.
+fn second_tries(path: &str, times: u64, requests: &[&RequestSeen]) -> u64 {
+    let unanswered = requests.iter().filter(|request| path != "/robots.txt" && request.status.is_none());
+    let (count, peers) = (unanswered.clone().count() as u64, unanswered.map(|request| request.peer).collect::<BTreeSet<_>>());
+    count.min(times * peers.len() as u64)
 }
 
 /// Whether who sent it ended so soon after that it need not be recorded.
@@ -120,6 +128,10 @@ mod tests {
         assert_eq!(judged(&lost, 1), (0, 0, 1));
         let twice = [once.to_vec(), vec![request(1, "/", 40), request(1, "/private/x.html", 41)]].concat();
         assert_eq!(judged(&twice, 1), (2, 0, 0));
+        let unanswered = |at| RequestSeen { status: None, ..request(1, "/", at) };
+        let silent = [unanswered(1), unanswered(20), request(1, "/p1.html", 2)];
+        assert_eq!(judged(&silent, 1), (0, 0, 0), "a page that is not answered is asked for once more");
+        assert_eq!(judged(&[silent.to_vec(), vec![unanswered(40)]].concat(), 1), (1, 0, 0), "and not again");
         let head = RequestSeen { method: "HEAD".to_owned(), ..request(1, "/", 1) };
         assert_eq!(judged(&[once.to_vec(), vec![head]].concat(), 1), (1, 0, 0));
     }
