@@ -1,5 +1,6 @@
 //! The command line: its commands, what they print, and the exit codes of the process.
 
+mod bot_site;
 mod chart;
 mod client;
 mod crawl;
@@ -145,6 +146,9 @@ pub enum Command {
     /// Say what the daemon will do here, and check DNS, clock, ports, members, disk and limits
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(doctor::DoctorArgs),
+    /// Write a page for owners of web sites: who asks, how often at most, and how to say no
+    #[command(after_help = bot_site::EXAMPLES)]
+    BotSite(bot_site::BotSiteArgs),
     /// Run a whole swarm on this machine and check it
     Demo(nearcrawl_lab::demo::DemoArgs),
     /// Print or write the manual pages
@@ -224,6 +228,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Lab(command) => lab::lab(command, style).await,
         Command::Check(args) => run::check(&args),
         Command::Doctor(args) => as_far_as_it_goes(doctor::doctor(&args, style).await?),
+        Command::BotSite(args) => bot_site::bot_site(&args),
         Command::Demo(_) => Ok(String::new()),
         Command::Man(args) => manual::man(&args, Cli::command()),
         Command::Completions(args) => manual::completions(&args, Cli::command()),
