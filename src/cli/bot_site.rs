@@ -25,8 +25,8 @@ use std::{
 /// Shown under `bot-site --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl bot-site --out public/crawler\n  \
-    nearcrawl bot-site --config node.toml --out public/crawler \\\n    \
-    --range 192.0.2.7/32 --member 12D3KooW…\n\n\
+    nearcrawl bot-site --out public/crawler --range 192.0.2.7/32 \\\n    \
+    --member 12D3KooWEeb1Zenzi2ukXNL4jegf7qgCbVDQ4XTx55YZ3kjLcUyQ\n\n\
     It writes index.html, and crawler.json for programs, and asks nobody. Name the ranges only of members whose volunteers want theirs to be \
     known. Where the page is, say in `contact`: that stands in the User-Agent header.";
 
@@ -206,7 +206,7 @@ mod tests {
         let (page, published) =
             written("contact = \"me@museum.or.ke\"\n[crawl]\ndepth = 5\nmin_delay = \"3s\"\ndelay_factor = 12\nmax_pages_per_run = 70\n");
         for said in [
-            "at least 3 s, at least 12 times",
+            "at least 3.0 s, at least 12 times",
             "up to 5 links away",
             "at most 70 pages",
             "User-agent: nearcrawl\nDisallow: /",
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_the_configuration_says_cannot_become_markup() {
-        let (page, _) = written("contact = \"https://museum.or.ke/<script>alert(1)</script>\"\n");
+        let (page, _) = written("contact = \"https://museum.or.ke/<script>x</script>\"\n");
         assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
     }
 }

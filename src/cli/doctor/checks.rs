@@ -122,16 +122,25 @@ fn ports(config: &Config) -> Vec<Finding> {
     let api = config.api.listen.map(|listen| (listen, "api.listen"));
     let look = |(address, key)| match sockets::is_free(address) {
         Ok(()) => Finding::good("port", format!("{address} is free")).by(key),
-        Err(why) => Finding::new("port", State::Failed, format!("{address}: {why}"))
-            .by(key)
-            .remedy("end the program that holds it (ss -ltnp shows which), or choose another port"),
+        Err(why) => {
+            let remedy = match why.kind() {
+                std::io::ErrorKind::AddrInUse => "end the program that holds it (ss -ltnp shows which), or choose another port",
+                std::io::ErrorKind::AddrNotAvailable => {
+                    "name an address of this machine, or 0.0.0.0; that of a router belongs into swarm.advertise"
+                }
+                _ => "choose a port from 1024 on",
+            };
+            Finding::new("port", State::Failed, format!("{address}: {why}")).by(key).remedy(remedy)
+        }
     };
     swarm.chain(api).map(look).collect()
 }
 
 /// Whether there is a place to write, with room.
 fn disk(directory: &Path) -> Finding {
-    let existing = directory.ancestors().find(|at| at.is_dir()).unwrap_or(Path::new("/"));
+    // A relative path ends with an empty one, which means here.
+    let places = directory.ancestors().map(|at| if at.as_os_str().is_empty() { Path::new(".") } else { at });
+    let existing = places.into_iter().find(|at| at.is_dir()).unwrap_or(Path::new("/"));
     if let Err(why) = machine::may_write(existing) {
         return Finding::new("disk", State::Failed, format!("{} cannot be written to: {why}", existing.display()))
             .by("state_dir")
@@ -197,6 +206,10 @@ fn today() -> i64 {
 /// Whether a member to join through answers, and if not, why.
 async fn asked(config: &Config, checked: Option<&StartChecks>, member: &str) -> Finding {
     let key = checked.and_then(StartChecks::pre_shared_key);
+    if checked.is_none() && config.swarm.pre_shared_key_file.is_some() {
+        let found = format!("{member} is asked when the configuration has no mistakes: the pre-shared key is read with it");
+        return Finding::new("member", State::NotChecked, found).by("swarm.bootstrap");
+    }
     let reader = ReaderConfig { source_address: config.crawl.source_address, pre_shared_key: key };
     match Reader::connect(&reader, member, PATIENCE).await {
         Ok(_) => Finding::good("member", format!("{member} answers")).by("swarm.bootstrap"),
@@ -212,6 +225,9 @@ fn reachable(config: &Config) -> Finding {
     if !config.swarm.advertise.is_empty() {
         let found = format!("others are told {}; whether that leads here is not known from here", config.swarm.advertise.join(", "));
         return Finding::new("reachability", State::NotChecked, found).by(KEY);
+    }
+    if config.swarm.listen.is_empty() {
+        return Finding::new("reachability", State::Warning, "it waits for nobody: it can only connect to others").by("swarm.listen");
     }
     let port = config.swarm.listen.iter().find_map(|listen| listen_address(listen).ok()).map_or(4817, |address| address.port());
     match machine::own_address() {

@@ -23,8 +23,9 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl doctor                       the service's configuration\n  \
     nearcrawl doctor --config node.toml    another\n  \
     nearcrawl doctor --json                for programs\n\n\
-    It asks the DNS one question, and connects to the members of swarm.bootstrap; it sends nothing else. If something keeps the daemon from \
-    its work the exit code is 78.";
+    It asks the DNS one question, and connects to the members of swarm.bootstrap; it sends nothing else. Memory, open files, disk and DNS are \
+    looked at as this shell and this user have them: a service of systemd may have less. If something keeps the daemon from its work the exit \
+    code is 78.";
 
 /// The arguments of `doctor`.
 #[derive(Args, Clone, Debug)]
