@@ -1225,7 +1225,8 @@ impl Crawler {
         if copy.entries.iter().rfind(|entry| matches!(entry, JournalEntry::Moved { .. })).is_none_or(|entry| !goes_on_here(entry)) {
             return self.context.refuse("journals of hosts that did not move here");
         }
-        let previous = copy.run_before().and_then(of_run);
+        let older = journals.iter().filter(|(key, _)| key.subnet == filed && key.host == *host && copy.follows(key.run));
+        let previous = older.map(|(key, _)| key.run).max().and_then(of_run);
         if let Some(other) = self.crawl.site(host).map(|site| site.key.subnet) {
             self.dissolve_hosts(other, vec![host.clone()], true);
         }

@@ -263,7 +263,8 @@ impl Crawl {
         previous: Option<JournalCopy>,
     ) {
         let Some(site) = self.sites.get_mut(&key.host).filter(|_| key.run > 1) else { return };
-        let run = site.record.changes.map_or(key.run - 1, |changes| changes.compared_run);
+        let known = previous.as_ref().map_or(key.run - 1, |previous| previous.key.run);
+        let run = site.record.changes.map_or(known, |changes| changes.compared_run);
         let before = JournalKey { run, ..key.clone() };
         replication.assign(others.migration.next_owner(&key.subnet), &before);
         if let Some(previous) = previous.filter(|previous| previous.key == before) {

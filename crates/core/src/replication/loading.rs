@@ -48,11 +48,16 @@ impl JournalCopy {
         JournalCopy { taken_over: epochs.max().unwrap_or(0), own, key, entries }
     }
 
-    /// The run that this one is compared with, if there was one: the one that it names, else the one just before it.
-    pub(crate) fn run_before(&self) -> Option<u32> {
+    /// Whether it is this run that this one is compared with: the one that it names; else the one just before it, or, while nothing was visited
+    /// and so nothing compared, any one before it: it may have caught up with its tree, and its owner was still reading.
+    pub(crate) fn follows(&self, run: u32) -> bool {
         let named =
             self.entries.iter().rev().find_map(|entry| if let JournalEntry::Follows { run, .. } = entry { Some(*run) } else { None });
-        named.filter(|run| *run < self.key.run).or(self.key.run.checked_sub(1)).filter(|run| *run > 0)
+        let has_begun = || self.entries.iter().any(|entry| matches!(entry, JournalEntry::Visited { .. }));
+        match named.filter(|named| *named < self.key.run) {
+            Some(named) => run == named,
+            None => run < self.key.run && (run + 1 == self.key.run || !has_begun()),
+        }
     }
 
     fn rank(&self) -> (u64, u32, usize, bool) {
@@ -120,7 +125,7 @@ impl Found {
     pub(crate) fn into_journals(self) -> impl Iterator<Item = (JournalCopy, Option<JournalCopy>)> {
         let Found { best, mut previous } = self;
         best.into_iter().map(move |(host, copy)| {
-            let previous = previous.remove(&host).filter(|previous| copy.run_before() == Some(previous.key.run));
+            let previous = previous.remove(&host).filter(|previous| copy.follows(previous.key.run));
             (copy, previous)
         })
     }
@@ -348,7 +353,24 @@ mod tests {
     fn a_run_is_compared_with_the_one_that_it_names_else_with_the_one_just_before_it() {
         assert_eq!(found(&[journal(2, 3, None), journal(3, 1, None)]), (3, Some(2)));
         assert_eq!(found(&[journal(2, 3, None), journal(4, 1, Some(2))]), (4, Some(2)), "it had caught up with its tree");
-        assert_eq!(found(&[journal(2, 3, None), journal(4, 1, None)]), (4, None), "left over from long ago");
+        assert_eq!(found(&[journal(2, 3, None), journal(4, 1, None)]), (4, Some(2)), "its owner was still reading");
+        let mut begun = journal(4, 1, None);
+        begun.1.push(JournalEntry::Visited {
+            url: nearcrawl_model::url::PageUrl::parse("http://a.ke/").unwrap(),
+            level: 0,
+            at: WallTime(2),
+            outcome: nearcrawl_model::journal::VisitOutcome::Page(200),
+            took: 1,
+            first_byte_us: None,
+            bytes: 1,
+            software: None,
+            children: Vec::new(),
+            found: Vec::new(),
+            outgoing: Vec::new(),
+            beyond_scope: Vec::new(),
+            rest: None,
+        });
+        assert_eq!(found(&[journal(2, 3, None), begun]), (4, None), "left over from long ago");
         assert_eq!(found(&[journal(2, 3, None), journal(3, 1, Some(3))]), (3, Some(2)), "nobody is compared with itself");
         assert_eq!(found(&[journal(1, 3, None), journal(1, 4, None)]), (1, None));
     }

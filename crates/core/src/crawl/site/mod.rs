@@ -502,6 +502,7 @@ impl Site {
         self.has_parts |= outgoing.iter().any(|arrival| arrival.place.is_some());
         let page = key.of(url.as_str());
         let waited = self.frontier.remove(page);
+        self.tried.remove(&page);
         if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() && self.redirects.len() < MAX_REDIRECTS {
             self.redirects.insert(page);
         }
@@ -538,6 +539,7 @@ impl Site {
 
     /// A page is not asked for in this run.
     fn skipped(&mut self, page: Fingerprint, reason: SkipReason) {
+        self.tried.remove(&page);
         self.frontier.remove(page);
         self.record.refused_by_crawl_delay += u64::from(reason == SkipReason::CrawlDelay);
         self.record.refused_by_robots_unavailable += u64::from(reason == SkipReason::RobotsUnavailable);

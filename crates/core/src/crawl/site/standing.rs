@@ -201,8 +201,7 @@ impl Site {
     /// A page could not be had. Returns for how long to wait before it is asked for once more, or none if it has been already, or if that
     /// would not help; then the caller enters the failure. It is not written down: a new owner has tries of its own.
     pub(crate) fn page_failed(&mut self, page: Fingerprint, failure: FetchError) -> Option<Millis> {
-        let is_second = self.tried.remove(&page);
-        let again = !is_second && failure.is_transient() && self.tried.len() < MAX_TRIED;
+        let again = failure.is_transient() && self.tried.len() < MAX_TRIED && !self.tried.contains(&page);
         again.then(|| {
             self.tried.insert(page);
             PAGE_AGAIN

@@ -292,6 +292,25 @@ fn refusals_for_being_asked_too_much_double_the_rest_of_a_site() {
     assert_eq!(site.back_off(), 30_000);
 }
 
+#[test]
+fn however_many_pages_fail_once_the_next_one_may_be_asked_for_once_more_too() {
+    let (key, all) = opened();
+    let mut site = replay(key, SiteNumber(1), &all, &rules(), &KEY).unwrap().site;
+    for number in 0..3 * MAX_TRIED {
+        let path = format!("/{number}");
+        let print = KEY.of(page(&path).as_str());
+        assert!(site.page_failed(print, FetchError::HeadTimeout).is_some(), "page {number}");
+        match number % 3 {
+            0 => assert_eq!(site.page_failed(print, FetchError::HeadTimeout), None, "once"),
+            1 => site.apply(&JournalEntry::Skipped { url: page(&path), reason: SkipReason::Denied }, &rules(), &KEY),
+            _ => {}
+        }
+        if number % 3 != 1 {
+            site.apply(&visited(&path, 0, &[], &[]), &rules(), &KEY);
+        }
+    }
+}
+
 fn kept(path: &str, change: Option<Change>, size: u64, named: &[&str]) -> JournalEntry {
     let named: Vec<_> = named.iter().map(|url| PageUrl::parse(url).unwrap()).collect();
     let elsewhere = named.iter().map(|url| KEY.of(url.as_str())).collect();
