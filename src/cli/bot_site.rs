@@ -7,7 +7,10 @@ use super::{
     report::page_head,
     run::ConfigArgs,
 };
-use crate::{io::snapshot, node::config::Config};
+use crate::{
+    io::snapshot,
+    node::{clock, config::Config},
+};
 use clap::Args;
 use ipnetwork::IpNetwork;
 use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
@@ -17,10 +20,7 @@ use nearcrawl_model::{
     view::{Span, counted},
 };
 use serde::Serialize;
-use std::{
-    path::PathBuf,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::path::PathBuf;
 
 /// Shown under `bot-site --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -70,8 +70,7 @@ enum Prefix {
 /// Writes the files.
 pub fn bot_site(args: &BotSiteArgs) -> Result<String, CommandError> {
     let config = args.config.load()?;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+    let now = clock::now().wall;
     std::fs::create_dir_all(&args.out).map_err(|why| CommandError::creating(&args.out, &why))?;
     let files = [("index.html", page(&config, args, now)), ("crawler.json", json(&published(&config, args, now))?)];
     for (name, text) in files {

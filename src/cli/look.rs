@@ -6,6 +6,7 @@ use super::{
     json,
     table::{Style, Table, bytes, facts, paragraph},
 };
+use crate::node::clock;
 use clap::Args;
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -21,7 +22,6 @@ use nearcrawl_model::{
     },
 };
 use serde_json::json;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Shown under `status --help`.
 pub const STATUS_EXAMPLES: &str = "Examples:\n  \
@@ -293,7 +293,7 @@ fn in_words(reason: ClaimReason) -> &'static str {
 
 /// One previous or present owner: `epoch 2, 3 min 5 s ago: …8dWcTn1V, the previous owner died`.
 fn holding_text(held: &Holding) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let now = clock::now().wall.0;
     let ago = Span(now.saturating_sub(held.claimed_at.0));
     let left = held.released_text.as_ref().map_or(String::new(), |why| format!("; handed over: {why}"));
     format!("epoch {}, {ago} ago: {}, {}{left}", held.epoch, held.owner.short(), in_words(held.reason))

@@ -123,7 +123,7 @@ pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
 }
 
 /// A warning if the system allows less memory than a daemon needs.
-fn little_memory(limit: Option<u64>) -> Option<String> {
+pub(super) fn little_memory(limit: Option<u64>) -> Option<String> {
     limit.filter(|limit| *limit < ENOUGH_MEMORY).map(|limit| {
         format!(
             "the system lets this process use {} MiB of memory, and a daemon needs {}: it may be ended at any time; raise the limit of its \

@@ -7,6 +7,7 @@ use super::{
     owners::Source,
     table::{Style, Table, bytes, paragraph},
 };
+use crate::node::clock;
 use clap::{Args, ValueEnum};
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -17,10 +18,7 @@ use nearcrawl_model::{
     view::{Span, counted},
 };
 use serde_json::{Map, Value};
-use std::{
-    cmp::Ordering,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::cmp::Ordering;
 
 /// Shown under `servers --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -213,7 +211,7 @@ pub async fn servers(args: &ServersArgs, style: Style) -> Result<(String, Option
 
 fn told(chosen: &Chosen<'_>, style: Style) -> String {
     let mut table = Table::new(&["host", "country", "status", ">pages", ">size", ">failed", "software", ">visited", "owner"]);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let now = clock::now().wall.0;
     for server in &chosen.servers {
         let text = |name: &str| server.text(name).unwrap_or("").to_owned();
         let visited = server.text("last_visit_at").and_then(|at| at.parse::<WallTime>().ok());

@@ -15,7 +15,7 @@
 //! * [`remote_results`]: the results of a swarm, without a daemon of one's own.
 
 pub mod api;
-mod clock;
+pub(crate) mod clock;
 pub mod config;
 mod error;
 mod executor;

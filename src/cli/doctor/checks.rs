@@ -2,12 +2,15 @@
 
 use super::finding::{Finding, State};
 use crate::{
-    cli::client::{ApiArgs, ApiClient},
+    cli::{
+        client::{ApiArgs, ApiClient},
+        run::little_memory,
+    },
     io::{
         machine, memory, sockets,
         swarm::{Reader, ReaderConfig, listen_address},
     },
-    node::{NodeError, StartChecks, config::Config},
+    node::{NodeError, StartChecks, clock, config::Config},
 };
 use nearcrawl_model::{
     url::Host,
@@ -17,9 +20,6 @@ use std::{net::IpAddr, path::Path, time::Duration};
 
 /// Less free disk than this is soon full.
 const ENOUGH_DISK: u64 = 2 << 30;
-
-/// Less memory than this may end the daemon.
-const ENOUGH_MEMORY: u64 = 256 << 20;
 
 /// Files and connections that a daemon has open besides those of its limits.
 const OTHER_FILES: u64 = 512;
@@ -75,7 +75,7 @@ pub(super) async fn all(config: &Config) -> Vec<Finding> {
     }
     findings.push(disk(&config.state_dir));
     findings.push(dns(config).await);
-    findings.push(clock(checked.as_ref()));
+    findings.push(wall_clock(checked.as_ref()));
     for member in &config.swarm.bootstrap {
         findings.push(asked(config, checked.as_ref(), member).await);
     }
@@ -109,10 +109,11 @@ async fn running(config: &Config) -> Option<Finding> {
     let api = ApiClient::new(&ApiArgs { api: Some(format!("http://{}", config.api.listen?)), json: false }).ok()?;
     let status: StatusView = api.get("/api/status", &[]).await.ok()?;
     let found = format!("running, version {}: {}", status.version, status.state_text);
-    let finding = Finding::good("daemon", found);
     Some(match status.connection_errors_text {
-        Some(why) => Finding { state: State::Warning, ..finding }.by("swarm.bootstrap").remedy(why),
-        None => finding,
+        Some(why) => Finding::new("daemon", State::Warning, format!("{found} {why}"))
+            .by("swarm.bootstrap")
+            .remedy("nearcrawl members and nearcrawl status there say who is reached"),
+        None => Finding::good("daemon", found),
     })
 }
 
@@ -136,16 +137,11 @@ fn ports(config: &Config) -> Vec<Finding> {
     swarm.chain(api).map(look).collect()
 }
 
-/// Whether there is a place to write, with room.
+/// How much room there is. Whether the directory can be written to is among the checks of a start.
 fn disk(directory: &Path) -> Finding {
     // A relative path ends with an empty one, which means here.
     let places = directory.ancestors().map(|at| if at.as_os_str().is_empty() { Path::new(".") } else { at });
     let existing = places.into_iter().find(|at| at.is_dir()).unwrap_or(Path::new("/"));
-    if let Err(why) = machine::may_write(existing) {
-        return Finding::new("disk", State::Failed, format!("{} cannot be written to: {why}", existing.display()))
-            .by("state_dir")
-            .remedy("run it as the user who owns the directory, or name another one");
-    }
     match machine::free_bytes(existing) {
         Err(why) => Finding::new("disk", State::NotChecked, format!("{}: {why}", existing.display())).by("state_dir"),
         Ok(free) => {
@@ -181,7 +177,7 @@ async fn dns(config: &Config) -> Finding {
 }
 
 /// Whether the wall clock can be right: records are dated by it.
-fn clock(checked: Option<&StartChecks>) -> Finding {
+fn wall_clock(checked: Option<&StartChecks>) -> Finding {
     let today = today();
     let built = checked.and_then(StartChecks::hierarchy_day);
     if built.is_some_and(|built| today < built) {
@@ -199,8 +195,7 @@ fn clock(checked: Option<&StartChecks>) -> Finding {
 
 /// Days since 1970, by the wall clock.
 fn today() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs() / 86_400).unwrap_or(i64::MAX)
+    i64::try_from(clock::now().wall.0 / 86_400_000).unwrap_or(i64::MAX)
 }
 
 /// Whether a member to join through answers, and if not, why.
@@ -259,13 +254,11 @@ fn files(config: &Config) -> Finding {
 }
 
 fn memory() -> Finding {
-    match memory::limit() {
-        Some(limit) if limit < ENOUGH_MEMORY => {
-            let found = format!("the system allows {} MiB, and a daemon needs {}", limit >> 20, ENOUGH_MEMORY >> 20);
-            Finding::new("memory", State::Warning, found).remedy("raise the limit of its container, control group or service (MemoryMax)")
-        }
-        Some(limit) => Finding::good("memory", format!("the system allows {} MiB", limit >> 20)),
-        None => Finding::good("memory", "the system sets no limit"),
+    let limit = memory::limit();
+    match (little_memory(limit), limit) {
+        (Some(warning), _) => Finding::new("memory", State::Warning, warning),
+        (None, Some(limit)) => Finding::good("memory", format!("the system allows {} MiB", limit >> 20)),
+        (None, None) => Finding::good("memory", "the system sets no limit"),
     }
 }
 
