@@ -110,7 +110,7 @@ fn page(config: &Config, args: &BotSiteArgs, now: WallTime) -> String {
     let (crawl, pace) = (&config.crawl, config.pace());
     let pages = match crawl.max_pages_per_run {
         None => "as many pages as it leads to".to_owned(),
-        Some(most) => format!("at most {} before it pauses for a day", counted(most, "page")),
+        Some(most) => format!("at most {} and then a pause of a day", counted(most, "page")),
     };
     let what = [
         "One request at a time, from the whole swarm: the access point nearest to your server asks, and no other.".to_owned(),
@@ -120,10 +120,7 @@ fn page(config: &Config, args: &BotSiteArgs, now: WallTime) -> String {
             escaped(&Span(pace.min_delay_ms).to_string()),
             pace.delay_factor
         ),
-        format!(
-            "HTML pages up to {} links away from where it starts, one URL of each script with a query, {pages} in one visit.",
-            crawl.depth
-        ),
+        format!("HTML pages up to {} links away from where it starts, one URL of each script with a query, {pages}.", crawl.depth),
         format!(
             "A visit again after {}, asking only for what has changed where your server says so.",
             escaped(&Span(millis(crawl.revisit)).to_string())
@@ -136,11 +133,10 @@ fn page(config: &Config, args: &BotSiteArgs, now: WallTime) -> String {
             "<code>robots.txt</code> is read before anything else and again after a day, and obeyed (RFC 9309). This keeps every access point \
              out:<pre>User-agent: {PROGRAM_TOKEN}\nDisallow: /</pre>"
         ),
-        "<code>noindex</code> and <code>nofollow</code>, in a page or by <code>X-Robots-Tag</code>, are obeyed: links of a <code>nofollow</code> page are not \
-         followed."
+        "Links of a page with <code>nofollow</code>, in the page or by <code>X-Robots-Tag</code>, are not followed. Pages with \
+         <code>noindex</code> are counted as such; no page is shown or put into an index."
             .to_owned(),
-        "429 and 503 make it wait, longer each time."
-            .to_owned(),
+        "429 and 503 make it wait, longer each time.".to_owned(),
     ];
     let contact = config.contact.as_deref().map_or_else(|| "The volunteer who runs it left no address.".to_owned(), linked);
     let mut who = vec![
