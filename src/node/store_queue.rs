@@ -243,12 +243,8 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
         }
         StoreCommand::DigestRows { ticket, journals } => Some(Event::RowsDigested { ticket, told: digest(store, journals).await? }),
         StoreCommand::Load(subnet) => Some(Event::Loaded { subnet, journals: load(store, subnet).await? }),
-        StoreCommand::DropJournal(key) => {
-            let growth = store.journal_drop(key).await?;
-            (!growth.is_empty()).then_some(Event::JournalsResized { growth })
-        }
-        StoreCommand::DropOlderRuns(key) => {
-            let growth = store.journal_drop_older(key).await?;
+        StoreCommand::DropRuns { before, but_newest } => {
+            let growth = store.journal_drop_runs(before, but_newest).await?;
             (!growth.is_empty()).then_some(Event::JournalsResized { growth })
         }
         StoreCommand::Seen { ticket, batches } => return seen(store, ticket, &batches, false).await,

@@ -474,11 +474,13 @@ pub enum StoreCommand {
     },
     /// Read a subnet's journals.
     Load(Subnet),
-    /// A run is over and a newer one complete: forget it. Answered with [`Event::JournalsResized`] if it was there.
-    DropJournal(JournalKey),
-    /// Forget the journals of a site's runs before this one, except the newest of them, which it is compared with. Answered with
-    /// [`Event::JournalsResized`] if there were any.
-    DropOlderRuns(JournalKey),
+    /// Forget the journals of a site's runs before this one. Answered with [`Event::JournalsResized`] if there were any.
+    DropRuns {
+        /// The run.
+        before: JournalKey,
+        /// Except the newest of them that has its first row: it is compared with. One without is no run that could be.
+        but_newest: bool,
+    },
 }
 
 /// A question to the DNS, or a request to a server outside of the swarm.

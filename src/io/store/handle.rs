@@ -297,15 +297,10 @@ impl Store {
         self.read(|answer| StateRead::Sizes { answer }).await
     }
 
-    /// Drops a journal; one that is not there is dropped already. Returns how much its subnet's journals shrank, as a negative number.
-    pub async fn journal_drop(&self, journal: JournalKey) -> Result<Growth, StoreError> {
-        self.write(|answer| StateWrite::Drop { journal, what: state::Dropped::Journal, answer }).await
-    }
-
-    /// Drops the journals of a site's runs before this one, except the newest of them. Returns how much its subnet's journals shrank, as a
-    /// negative number.
-    pub async fn journal_drop_older(&self, journal: JournalKey) -> Result<Growth, StoreError> {
-        self.write(|answer| StateWrite::Drop { journal, what: state::Dropped::OlderRuns, answer }).await
+    /// Drops the journals of a site's runs before this one; with `but_newest` except the newest of them that has its first row. Returns how much
+    /// its subnet's journals shrank, as a negative number.
+    pub async fn journal_drop_runs(&self, before: JournalKey, but_newest: bool) -> Result<Growth, StoreError> {
+        self.write(|answer| StateWrite::DropRuns { before, but_newest, answer }).await
     }
 }
 

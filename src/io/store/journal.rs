@@ -195,43 +195,49 @@ impl JournalChanges {
         Ok(Appended { heads, growth })
     }
 
-    /// Drops a whole journal. Returns how much its subnet's journals grew: a negative number, or nothing if it was not there.
-    pub(super) fn drop_journal(&mut self, db: &DB, batch: &mut WriteBatch, journal: &JournalKey) -> Result<Growth, ReadFault> {
-        let subnet = journal.subnet;
-        let journal = key::of_journal(journal);
-        let touched = self.touch(db, &journal)?;
-        let bytes = touched.head.bytes.cast_signed();
-        touched.cut(db, batch, &journal, 0);
-        Ok(if bytes > 0 { Growth::from([(subnet, -bytes)]) } else { Growth::new() })
+    /// Drops a whole journal. Returns by how many bytes its subnet's journals shrank.
+    fn drop_journal(&mut self, db: &DB, batch: &mut WriteBatch, journal: &[u8]) -> Result<u64, ReadFault> {
+        let touched = self.touch(db, journal)?;
+        let bytes = touched.head.bytes;
+        touched.cut(db, batch, journal, 0);
+        Ok(bytes)
     }
 
-    /// Drops the journals of a site's runs before this one, except the newest of them. Returns how much they shrank, as a negative number.
-    pub(super) fn drop_older_runs(&mut self, db: &DB, batch: &mut WriteBatch, journal: &JournalKey) -> Result<Growth, ReadFault> {
-        let (site, end) = (key::of_site(journal), key::of_journal(journal));
-        let mut older = BTreeSet::new();
+    /// Drops the journals of a site's runs before this one; with `but_newest` except the newest of them that has its first row: a copy that
+    /// began in the middle is of no run that could be compared with. Returns how much they shrank, as a negative number.
+    pub(super) fn drop_runs(
+        &mut self,
+        db: &DB,
+        batch: &mut WriteBatch,
+        before: &JournalKey,
+        but_newest: bool,
+    ) -> Result<Growth, ReadFault> {
+        let (site, end) = (key::of_site(before), key::of_journal(before));
+        // Whether each has its first row.
+        let mut older = BTreeMap::new();
         for item in db.iterator_cf_opt(Column::Heads.of(db), within(&site), IteratorMode::From(&site, Direction::Forward)) {
-            let (head_key, _) = item?;
+            let (head_key, head) = item?;
             if *head_key >= *end {
                 break;
             }
-            older.insert(head_key.into_vec());
+            older.insert(head_key.into_vec(), Head::read(&head)?.next > 0);
         }
         for (touched_key, touched) in self.touched.range(site..end) {
             if touched.head.end > 0 {
-                older.insert(touched_key.clone())
+                older.insert(touched_key.clone(), touched.head.next > 0);
             } else {
-                older.remove(touched_key)
-            };
-        }
-        older.pop_last();
-        let mut growth = Growth::new();
-        for older in &older {
-            let older = key::read_journal(older).ok_or(ReadFault::Nonsense("the key of a journal cannot be read"))?;
-            for (subnet, bytes) in self.drop_journal(db, batch, &older)? {
-                *growth.entry(subnet).or_default() += bytes;
+                older.remove(touched_key);
             }
         }
-        Ok(growth)
+        let newest = older.iter().rev().find(|(_, has_first_row)| **has_first_row).map(|(key, _)| key.clone());
+        if let Some(newest) = newest.filter(|_| but_newest) {
+            older.remove(&newest);
+        }
+        let mut shrunk = 0;
+        for older in older.keys() {
+            shrunk += self.drop_journal(db, batch, older)?.cast_signed();
+        }
+        Ok(if shrunk > 0 { Growth::from([(before.subnet, -shrunk)]) } else { Growth::new() })
     }
 
     /// Puts the heads into the batch, once for each journal however often it was touched.

@@ -60,20 +60,11 @@ pub(super) enum StateWrite {
         rows: Vec<JournalRow>,
         answer: Answer<Appended>,
     },
-    Drop {
-        journal: JournalKey,
-        what: Dropped,
+    DropRuns {
+        before: JournalKey,
+        but_newest: bool,
         answer: Answer<Growth>,
     },
-}
-
-/// Which journals of a site go.
-#[derive(Clone, Copy)]
-pub(super) enum Dropped {
-    /// The one named.
-    Journal,
-    /// Those of the runs before it, except the newest of them.
-    OlderRuns,
 }
 
 pub(super) enum StateRead {
@@ -190,11 +181,8 @@ impl Group {
                 self.after.push(Box::new(|done| drop(answer.send(done.and(appended)))));
                 return failed.map_or(Ok(()), Err);
             }
-            StateWrite::Drop { journal, what, answer } => {
-                let dropped = database.db().map(|db| match what {
-                    Dropped::Journal => self.journals.drop_journal(db, &mut self.batch, &journal),
-                    Dropped::OlderRuns => self.journals.drop_older_runs(db, &mut self.batch, &journal),
-                });
+            StateWrite::DropRuns { before, but_newest, answer } => {
+                let dropped = database.db().map(|db| self.journals.drop_runs(db, &mut self.batch, &before, but_newest));
                 let dropped = dropped.and_then(|dropped| dropped.map_err(|fault| fault.settle(database)));
                 let failed = dropped.as_ref().err().cloned();
                 self.after.push(Box::new(|done| drop(answer.send(done.and(dropped)))));

@@ -334,7 +334,7 @@ impl Crawl {
                 self.not_asked(cx, replication, &host, starts);
             }
         }
-        self.runs.drop_older(cx, replication, &host);
+        self.runs.drop_older(cx, replication, &old.key);
         replication.flush(cx);
         if let Some(site) = self.sites.get_mut(&host) {
             self.runs.remember(cx, site, old.key);
@@ -540,10 +540,8 @@ impl Crawl {
     /// A host has left: its journals are of no use here any more.
     pub(crate) fn has_left(&mut self, cx: &mut Context, host: &Host) {
         if let Some(site) = self.sites.get(host) {
-            // Its own journal is the newest, so that all others are older runs of the next.
-            let next = JournalKey { run: site.key.run + 1, ..site.key.clone() };
-            cx.commands.push_back(Command::Store(StoreCommand::DropOlderRuns(next)));
-            cx.commands.push_back(Command::Store(StoreCommand::DropJournal(site.key.clone())));
+            let before = JournalKey { run: site.key.run.saturating_add(1), ..site.key.clone() };
+            cx.commands.push_back(Command::Store(StoreCommand::DropRuns { before, but_newest: false }));
         }
         self.moved.has_moved(host, cx.now.moment);
     }

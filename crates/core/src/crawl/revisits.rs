@@ -64,10 +64,12 @@ impl Runs {
         self.supersede(site.key.host.clone(), journal);
     }
 
-    /// A site begins one more run: the one before its last is not needed any more.
-    pub(super) fn drop_older(&mut self, cx: &mut Context, replication: &mut Replication, host: &Host) {
-        if let Some(older) = self.superseded.remove(host) {
-            drop_journal(cx, replication, older);
+    /// Runs before this one are not needed any more: it is over.
+    pub(super) fn drop_older(&mut self, cx: &mut Context, replication: &mut Replication, over: &JournalKey) {
+        if let Some(older) = self.superseded.remove(&over.host) {
+            replication.retire(&older);
+            // All of them: runs in between may have come here as a replica's.
+            cx.commands.push_back(Command::Store(StoreCommand::DropRuns { before: over.clone(), but_newest: false }));
         }
     }
 
@@ -76,8 +78,8 @@ impl Runs {
         let over = |host: &&Host| sites.get(host).is_some_and(|site| is_over(cx.now.wall, site));
         let done: Vec<_> = self.superseded.keys().filter(over).cloned().collect();
         for host in done {
-            self.drop_older(cx, replication, &host);
             if let Some(site) = sites.get_mut(&host) {
+                self.drop_older(cx, replication, &site.key);
                 site.memory = Memory::None;
                 site.counts_as_whole();
                 cx.signal(Signal::SiteChanged(host));
@@ -90,11 +92,6 @@ impl Runs {
     pub(super) fn forget(&mut self, host: &Host) {
         self.superseded.remove(host);
     }
-}
-
-fn drop_journal(cx: &mut Context, replication: &mut Replication, journal: JournalKey) {
-    replication.retire(&journal);
-    cx.commands.push_back(Command::Store(StoreCommand::DropJournal(journal)));
 }
 
 /// Trees whose time comes within `ahead`, by the interval between their runs, to be visited again under the next run's number. Where a survey

@@ -76,8 +76,9 @@ fn since_it_came(key: &JournalKey, entries: &[JournalEntry]) -> usize {
 pub(crate) struct Found {
     /// The best copy of each host's journal so far.
     best: BTreeMap<Host, JournalCopy>,
-    /// Of the last run before each of these of which a member kept something.
-    previous: BTreeMap<Host, JournalCopy>,
+    /// Of each run before these of which a member kept something, the longest copy: which of them the best one is compared with is known when
+    /// all copies are here.
+    older: BTreeMap<JournalKey, JournalCopy>,
 }
 
 impl Found {
@@ -99,11 +100,11 @@ impl Found {
                 Some(known) if known.rank() >= copy.rank() => Some(copy),
                 _ => self.best.insert(host.clone(), copy),
             };
-            // What the run before it knew saves the new owner downloads.
+            // What a run before it knew saves the new owner downloads.
             if let Some(other) = beaten.filter(|other| self.best.get(&host).is_some_and(|best| other.key.run < best.key.run))
-                && self.previous.get(&host).is_none_or(|known| (known.key.run, known.entries.len()) < (other.key.run, other.entries.len()))
+                && self.older.get(&other.key).is_none_or(|known| known.entries.len() < other.entries.len())
             {
-                self.previous.insert(host, other);
+                self.older.insert(other.key.clone(), other);
             }
         }
     }
@@ -121,11 +122,14 @@ impl Found {
         entries.filter_map(|entry| if let JournalEntry::OwnershipHistory(history) = entry { Some(history.clone()) } else { None }).collect()
     }
 
-    /// The best copy of each host's journal, and that of the run before it.
+    /// The best copy of each host's journal, and that of the run which it is compared with.
     pub(crate) fn into_journals(self) -> impl Iterator<Item = (JournalCopy, Option<JournalCopy>)> {
-        let Found { best, mut previous } = self;
-        best.into_iter().map(move |(host, copy)| {
-            let previous = previous.remove(&host).filter(|previous| copy.follows(previous.key.run));
+        let Found { best, mut older } = self;
+        best.into_values().map(move |copy| {
+            let first = JournalKey { run: 0, ..copy.key.clone() };
+            let newest = older.range(first..copy.key.clone()).rev().find(|(key, _)| copy.follows(key.run));
+            let newest = newest.map(|(key, _)| key.clone());
+            let previous = newest.and_then(|key| older.remove(&key));
             (copy, previous)
         })
     }
@@ -373,5 +377,13 @@ mod tests {
         assert_eq!(found(&[journal(2, 3, None), begun]), (4, None), "left over from long ago");
         assert_eq!(found(&[journal(2, 3, None), journal(3, 1, Some(3))]), (3, Some(2)), "nobody is compared with itself");
         assert_eq!(found(&[journal(1, 3, None), journal(1, 4, None)]), (1, None));
+    }
+
+    #[test]
+    fn a_copy_of_a_run_in_between_does_not_take_the_place_of_the_one_that_it_names() {
+        // Run 3 began at an owner who died before anybody compared it; its successor went on from run 2.
+        let (second, third, fourth) = (journal(2, 9, None), journal(3, 1, None), journal(4, 1, Some(2)));
+        assert_eq!(found(&[second.clone(), third.clone(), fourth.clone()]), (4, Some(2)));
+        assert_eq!(found(&[fourth, third, second]), (4, Some(2)));
     }
 }

@@ -225,7 +225,7 @@ impl Replication {
         // A new run begins: the last one before it is still needed until it is complete, those before that are not. Which one that is only the
         // store knows: a run that caught up with its tree has a number that is greater by more than one.
         for row in rows.iter().filter(|row| row.sequence == 0 && row.key.run > 2) {
-            cx.commands.push_back(Command::Store(StoreCommand::DropOlderRuns(row.key.clone())));
+            cx.commands.push_back(Command::Store(StoreCommand::DropRuns { before: row.key.clone(), but_newest: true }));
         }
         cx.commands.push_back(Command::Store(StoreCommand::KeepRows { ticket, rows }));
     }

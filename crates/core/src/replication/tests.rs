@@ -370,8 +370,10 @@ fn with_a_new_run_the_one_before_the_last_goes() {
     assert!(ownership.merge(claim, proof).is_some());
     replication.keep(&mut cx, &ownership, owner, Ticket(2), vec![row(3, 0, 0)]);
     let commands = cx.take_commands();
-    let [Command::Store(StoreCommand::DropOlderRuns(begun)), Command::Store(StoreCommand::KeepRows { ticket: Ticket(2), .. })] =
-        &commands[..]
+    let [
+        Command::Store(StoreCommand::DropRuns { before: begun, but_newest: true }),
+        Command::Store(StoreCommand::KeepRows { ticket: Ticket(2), .. }),
+    ] = &commands[..]
     else {
         panic!("{commands:?}")
     };

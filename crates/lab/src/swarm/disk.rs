@@ -274,13 +274,13 @@ impl Disk {
         newest.into_values().map(|key| (key.clone(), decode(rows(key).iter()))).collect()
     }
 
-    /// The journals of a site's runs before this one, except the newest of them.
-    pub fn older_runs(&self, key: &JournalKey) -> Vec<JournalKey> {
-        let of_site = |other: &&JournalKey| (other.subnet, &other.host) == (key.subnet, &key.host) && other.run < key.run;
-        let mut older: Vec<_> = self.journals.keys().filter(of_site).cloned().collect();
-        older.sort_by_key(|key| key.run);
-        older.pop();
-        older
+    /// The journals of a site's runs before this one; with `but_newest` except the newest of them that has its first row.
+    pub fn older_runs(&self, before: &JournalKey, but_newest: bool) -> Vec<JournalKey> {
+        let of_site = |other: &JournalKey| (other.subnet, &other.host) == (before.subnet, &before.host) && other.run < before.run;
+        let older = || self.journals.iter().filter(|(key, _)| of_site(key));
+        let whole = older().filter(|(_, rows)| rows.contains_key(&0)).map(|(key, _)| key);
+        let stays = whole.max_by_key(|key| key.run).filter(|_| but_newest);
+        older().map(|(key, _)| key).filter(|key| Some(*key) != stays).cloned().collect()
     }
 
     /// Forgets a journal.

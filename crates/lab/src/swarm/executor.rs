@@ -60,7 +60,7 @@ impl Turn {
             StoreCommand::StoreClaims { .. } | StoreCommand::StoreVoting { .. } | StoreCommand::StoreSurvey { .. } => Turn::State(0),
             StoreCommand::KeepRows { .. } => Turn::State(1),
             StoreCommand::Append { .. } => Turn::State(2),
-            StoreCommand::DropJournal(_) | StoreCommand::DropOlderRuns(_) => Turn::State(3),
+            StoreCommand::DropRuns { .. } => Turn::State(3),
             StoreCommand::Load(_) => Turn::State(5),
             StoreCommand::RecallRows { .. } | StoreCommand::DigestRows { .. } => Turn::State(6),
             StoreCommand::LoadPreviousRun { .. }
@@ -238,12 +238,8 @@ impl World {
                 let journals = disk.load(&subnet);
                 self.tell(who, Event::Loaded { subnet, journals });
             }
-            StoreCommand::DropJournal(key) => {
-                let ((), growth) = disk.resized([&key], |disk| disk.drop_journal(&key));
-                self.tell(who, Event::JournalsResized { growth });
-            }
-            StoreCommand::DropOlderRuns(key) => {
-                let older = disk.older_runs(&key);
+            StoreCommand::DropRuns { before, but_newest } => {
+                let older = disk.older_runs(&before, but_newest);
                 let ((), growth) = disk.resized(&older, |disk| older.iter().for_each(|key| disk.drop_journal(key)));
                 self.tell(who, Event::JournalsResized { growth });
             }

@@ -60,11 +60,35 @@ async fn what_the_journals_of_a_subnet_take_is_known_also_after_rows_were_replac
     assert_eq!(store.journal_sizes().await.unwrap(), Growth::from([(key.subnet, first + second)]));
     let replaced = grown(&store.journal_append(rows_of(&key, 5, &["9876543210"])).await.unwrap().growth);
     assert_eq!(replaced, -first * 4 / 10, "five rows went, one came");
-    assert_eq!(grown(&store.journal_drop(other.clone()).await.unwrap()), -second);
-    assert_eq!(grown(&store.journal_drop(other).await.unwrap()), 0, "it was not there any more");
+    assert_eq!(grown(&drop_one(&store, &other).await), -second);
+    assert_eq!(grown(&drop_one(&store, &other).await), 0, "it was not there any more");
     store.close().await;
     let store = open(dir.path());
     assert_eq!(store.journal_sizes().await.unwrap(), Growth::from([(key.subnet, first + replaced)]));
+}
+
+/// Drops a journal of a site's first run.
+async fn drop_one(store: &Store, key: &JournalKey) -> Growth {
+    store.journal_drop_runs(JournalKey { run: key.run + 1, ..key.clone() }, false).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_copy_of_a_run_without_its_first_row_does_not_stay_in_place_of_the_whole_one_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let runs = [1, 2, 3, 4].map(|run| journal("10.0.0.0/16", "a.example.org", run));
+    for (key, from) in runs.iter().zip([0, 0, 1, 0]) {
+        store.journal_append(rows(key, from..4)).await.unwrap();
+    }
+    let left = |store: &Store| {
+        let store = store.clone();
+        async move { store.journals(None).await.unwrap().into_iter().map(|(key, _)| key.run).collect::<Vec<_>>() }
+    };
+    store.journal_drop_runs(runs[3].clone(), true).await.unwrap();
+    assert_eq!(left(&store).await, [2, 4], "the third has no beginning");
+    store.journal_append(rows(&runs[0], 1..4)).await.unwrap();
+    store.journal_drop_runs(runs[3].clone(), false).await.unwrap();
+    assert_eq!(left(&store).await, [4]);
 }
 
 #[tokio::test]
@@ -80,18 +104,18 @@ async fn journals_are_listed_by_subnet_and_dropped_one_by_one() {
     assert_eq!(store.journal_append(both).await.unwrap().heads, all.map(|key| (key.clone(), 300)));
     assert_eq!(store.journals(None).await.unwrap(), all.map(|key| (key.clone(), 300)));
     assert_eq!(store.journals(Some(subnet("10.0.0.0/16"))).await.unwrap(), [(narrow.clone(), 300), (again.clone(), 300)]);
-    store.journal_drop(narrow.clone()).await.unwrap();
-    store.journal_drop(narrow.clone()).await.unwrap();
+    drop_one(&store, &narrow).await;
+    drop_one(&store, &narrow).await;
     assert_eq!(store.journals(None).await.unwrap(), [&wide, &again, &six].map(|key| (key.clone(), 300)));
     assert!(store.journal_read(narrow.clone(), 0, usize::MAX).await.unwrap().is_empty());
     assert_eq!(store.journal_read(again, 0, usize::MAX).await.unwrap().len(), 300);
     // Of older runs the newest stays; other subnets and hosts are not concerned.
     let runs = [3, 4, 7].map(|run| journal("10.0.0.0/16", "a.example.org", run));
     store.journal_append(runs.iter().flat_map(|key| rows(key, 0..2)).collect()).await.unwrap();
-    let (third, shrunk) = (runs[1].clone(), store.journal_drop_older(runs[2].clone()).await.unwrap());
+    let (third, shrunk) = (runs[1].clone(), store.journal_drop_runs(runs[2].clone(), true).await.unwrap());
     assert!(shrunk[&third.subnet] < 0, "{shrunk:?}");
     assert_eq!(store.journals(None).await.unwrap(), [(wide, 300), (third, 2), (runs[2].clone(), 2), (six, 300)]);
-    assert!(store.journal_drop_older(runs[2].clone()).await.unwrap().is_empty());
+    assert!(store.journal_drop_runs(runs[2].clone(), true).await.unwrap().is_empty());
     // It may begin anew, and does not find rows of its previous life.
     assert_eq!(store.journal_append(vec![row(&narrow, 1, "b"), row(&narrow, 0, "a")]).await.unwrap().heads, [(narrow, 2)]);
 }
