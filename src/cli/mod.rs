@@ -21,6 +21,7 @@ mod renamed;
 mod report;
 mod results;
 mod run;
+mod run_results;
 mod seed;
 mod servers;
 mod survey;

@@ -6,6 +6,7 @@ use super::{
     evaluate, json,
     owners::Source,
     run::results_of_member,
+    run_results::{Question, run_results},
     survey,
     table::{Style, Table, bytes, paragraph},
 };
@@ -29,10 +30,13 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl results --by tld --csv > tlds.csv\n  \
     nearcrawl results --by country,tls\n  \
     nearcrawl results --survey universities --by label\n  \
+    nearcrawl results --run 2 --survey universities --by country\n  \
     nearcrawl results --json | jq .exact\n  \
     nearcrawl results --distinct --csv\n  \
     nearcrawl results --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    --by with two breakdowns asks all members, which takes up to 3 s. --member asks a member of any swarm over the network, without joining it.";
+    --by with two breakdowns asks all members, which takes up to 3 s. --member asks a member of any swarm over the network, without joining it. \
+    --run sums up one run from the histories that the owners keep: a server counts where it was and with what it answered then, and for the surveys \
+    that it belongs to today.";
 
 /// A dimension as `--by` takes it, or the labels of a survey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +78,9 @@ pub struct ResultsArgs {
     /// Only servers that belong to this survey
     #[arg(long, value_name = "NAME")]
     survey: Option<SurveyRef>,
+    /// Show what this run of each server came to, instead of the last whole one
+    #[arg(long, value_name = "RUN", conflicts_with = "distinct", value_parser = clap::value_parser!(u32).range(1..))]
+    run: Option<u32>,
     /// Show only how many different hosts, domains and addresses there are; all members are asked, which takes up to 3 s
     #[arg(long, conflicts_with_all = ["by", "survey"])]
     distinct: bool,
@@ -89,6 +96,9 @@ pub struct ResultsArgs {
 
 /// Asks a daemon for the totals and formats them.
 pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    if let Some(run) = args.run {
+        return of_run(args, run, style).await;
+    }
     if let Some(survey) = &args.survey {
         return of_survey(args, survey, style).await;
     }
@@ -117,6 +127,16 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
         }
         _ => Ok(text(&results, distinct, style)),
     }
+}
+
+/// The sums of one run.
+async fn of_run(args: &ResultsArgs, run: u32, style: Style) -> Result<String, CommandError> {
+    if args.by.len() > 1 {
+        return Err(CommandError::new(Exit::Usage, "--run takes one breakdown at a time".to_owned()).hint("write it like --by country"));
+    }
+    let (survey, member) = (args.survey.as_ref(), args.member.as_deref());
+    let by = args.by.first().map(|by| by.0);
+    run_results(&Question { run, survey, by, member, api: &args.api, csv: args.csv }, style).await
 }
 
 /// The totals of a survey.

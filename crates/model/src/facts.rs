@@ -330,11 +330,9 @@ impl ServerFacts {
         }
     }
 
-    /// The language that is declared, without region or script, as one of few values.
+    /// The language that is declared, as [`language_word`] has it.
     pub fn language_word(&self) -> String {
-        let primary = self.language.as_deref().and_then(|tag| tag.split('-').next()).unwrap_or_default();
-        let is_code = (2..=3).contains(&primary.len()) && primary.bytes().all(|byte| byte.is_ascii_alphabetic());
-        if is_code { primary.to_ascii_lowercase() } else { "undeclared".to_owned() }
+        language_word(self.language.as_deref())
     }
 
     /// The script as one of few values.
@@ -361,6 +359,13 @@ mod as_ms {
 pub fn software_word(software: Option<&str>) -> String {
     let name = software.and_then(|software| software.split(['/', ' ', '(']).next()).filter(|name| !name.is_empty());
     name.unwrap_or("unknown").chars().take(40).collect()
+}
+
+/// `pt-BR` → `pt`: a language tag without region or script, as one of few values; `undeclared` if there is none.
+pub fn language_word(tag: Option<&str>) -> String {
+    let primary = tag.and_then(|tag| tag.split('-').next()).unwrap_or_default();
+    let is_code = (2..=3).contains(&primary.len()) && primary.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if is_code { primary.to_ascii_lowercase() } else { "undeclared".to_owned() }
 }
 
 /// The family of an address in a word.

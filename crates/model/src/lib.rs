@@ -34,6 +34,7 @@ pub mod replica;
 pub mod revisit;
 pub mod rows_digest;
 pub mod run_history;
+pub mod run_totals;
 pub mod seen;
 pub mod server_rows;
 pub mod sketch;

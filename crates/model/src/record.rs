@@ -55,6 +55,21 @@ pub enum ServerStatus {
     RobotsUnavailable,
 }
 
+impl ServerStatus {
+    /// As it is written, as in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            ServerStatus::Waiting => "waiting",
+            ServerStatus::Up => "up",
+            ServerStatus::NoPages => "no-pages",
+            ServerStatus::Refused => "refused",
+            ServerStatus::Robots => "robots",
+            ServerStatus::Down => "down",
+            ServerStatus::RobotsUnavailable => "robots-unavailable",
+        }
+    }
+}
+
 /// One site's record of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ServerRecord {

@@ -75,19 +75,10 @@ fn is_visited(record: &ServerRecord) -> bool {
 
 /// The status in one word; what is down says why, by what went wrong most often.
 fn status_word(record: &ServerRecord) -> String {
-    let word = match record.status {
-        ServerStatus::Waiting => "waiting",
-        ServerStatus::Up => "up",
-        ServerStatus::NoPages => "no-pages",
-        ServerStatus::Refused => "refused",
-        ServerStatus::Robots => "robots",
-        ServerStatus::RobotsUnavailable => "robots-unavailable",
-        ServerStatus::Down => match record.main_failure() {
-            Some(failure) => return format!("down: {}", failure.word()),
-            None => "down",
-        },
-    };
-    word.to_owned()
+    match record.main_failure().filter(|_| record.status == ServerStatus::Down) {
+        Some(failure) => format!("down: {}", failure.word()),
+        None => record.status.word().to_owned(),
+    }
 }
 
 impl Tally {

@@ -4,6 +4,7 @@
 
 mod record;
 mod rows;
+mod run_totals;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ mod visits;
 
 pub(crate) use record::Expected;
 pub(crate) use rows::sums;
+pub(crate) use run_totals::{SPLITS, run_totals};
 pub(crate) use runs::{Reference, Run};
 pub(crate) use trend::trend;
 pub(crate) use visits::Asked;

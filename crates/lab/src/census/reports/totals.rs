@@ -4,7 +4,7 @@ use super::asking::Asking;
 use crate::{
     census::{
         compare::Compared,
-        reference::{Expected, sums},
+        reference::{self, Expected, sums},
         swarm::parsed,
     },
     demo::daemons::DaemonError,
@@ -105,6 +105,30 @@ pub(super) fn csv_rows(text: &str) -> Vec<BTreeMap<String, String>> {
 /// Cells as numbers, where they are.
 fn numbers(row: &BTreeMap<String, String>) -> Map<String, Value> {
     row.iter().filter_map(|(name, cell)| Some((name.clone(), json!(cell.parse::<u64>().ok()?)))).collect()
+}
+
+/// `results --run` of each run so far, each asked of another member, as JSON and as CSV.
+pub(super) async fn of_each_run(asking: Asking<'_>) -> Result<Compared, DaemonError> {
+    let mut compared = Compared::default();
+    for run in 1..=asking.run {
+        let (number, run_text) = (asking.member(run as usize), run.to_string());
+        let member = asking.name(number);
+        let expected = reference::run_totals(asking.reference, run, asking.run);
+        let told = asking.swarm.json(number, &["results", "--run", &run_text]).await?;
+        for part in ["run", "complete", "total", "servers_without"] {
+            compared.rows += 1;
+            compared.value(&member, &format!("run {run} {part}"), &expected[part], &told[part], false);
+        }
+        let rows = csv_rows(&asking.swarm.ask(number, &["results", "--run", &run_text, "--csv"]).await?);
+        for split in reference::SPLITS {
+            let object = |value: &Value| value["by"][split].as_object().cloned().unwrap_or_default();
+            compared.rows(&member, &format!("run {run} {split}"), &object(&expected), &object(&told));
+            let rows = rows.iter().filter(|row| row["dimension"] == split && row["run"] == run_text);
+            let in_csv = rows.map(|row| (row["value"].clone(), Value::Object(numbers(row)))).collect();
+            compared.rows(&member, &format!("run {run} {split} (CSV)"), &object(&expected), &in_csv);
+        }
+    }
+    Ok(compared)
 }
 
 /// `results --csv`.

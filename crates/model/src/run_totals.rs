@@ -1,0 +1,229 @@
+//! What did one run come to? The sums of it over the servers that have it on record, each where it was then.
+
+use super::{
+    facts::{family_word, language_word, software_word},
+    record::{RunState, ServerStatus},
+    run_history::RunSummary,
+    server_rows::{HistoryRow, RunRow},
+    summary::Dimension,
+    url::Host,
+};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The sums of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RunCounts {
+    /// Servers that have the run on record.
+    pub servers: u64,
+    /// Servers (among them) that answered with a page.
+    pub up: u64,
+    /// Servers (among them) whose run is not over.
+    pub unfinished: u64,
+    /// HTML pages.
+    pub pages: u64,
+    /// Size of all bodies, in bytes.
+    pub page_bytes: u64,
+    /// Bytes of bodies over the wire.
+    pub bytes: u64,
+    /// Requests sent, robots.txt included.
+    pub requests: u64,
+    /// Requests without a usable answer.
+    pub failed: u64,
+    /// Distinct external hosts of each server, summed over the servers.
+    pub external_hosts: u64,
+    /// Pages that were evaluated.
+    pub evaluated: u64,
+    /// Pages (among them) with a detected failure.
+    pub failing: u64,
+}
+
+impl RunCounts {
+    fn add(&mut self, run: &RunSummary) {
+        let more = RunCounts {
+            servers: 1,
+            up: u64::from(run.status == ServerStatus::Up),
+            unfinished: u64::from(matches!(run.state, RunState::Running | RunState::PausedByBudget)),
+            pages: run.pages,
+            page_bytes: run.page_bytes,
+            bytes: run.bytes,
+            requests: run.requests,
+            failed: run.failed,
+            external_hosts: run.external_hosts,
+            evaluated: run.evaluated,
+            failing: run.failing,
+        };
+        for (sum, more) in self.numbers_mut().into_iter().zip(more.numbers()) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    fn numbers_mut(&mut self) -> [&mut u64; 11] {
+        [
+            &mut self.servers,
+            &mut self.up,
+            &mut self.unfinished,
+            &mut self.pages,
+            &mut self.page_bytes,
+            &mut self.bytes,
+            &mut self.requests,
+            &mut self.failed,
+            &mut self.external_hosts,
+            &mut self.evaluated,
+            &mut self.failing,
+        ]
+    }
+
+    /// All of them in the order of [`RunCounts::NAMES`].
+    pub fn numbers(mut self) -> [u64; 11] {
+        self.numbers_mut().map(|number| *number)
+    }
+
+    /// What they are called, as in JSON.
+    pub const NAMES: [&'static str; 11] =
+        ["servers", "up", "unfinished", "pages", "page_bytes", "bytes", "requests", "failed", "external_hosts", "evaluated", "failing"];
+}
+
+/// What one run came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunTotals {
+    /// Its number.
+    pub run: u32,
+    /// The sums over all servers that have it on record.
+    pub total: RunCounts,
+    /// The same for each value of each split, by where the server was and what it answered in this run.
+    pub by: BTreeMap<Dimension, BTreeMap<String, RunCounts>>,
+    /// The same for each label, as in `sector=university`; a server with two values of a label counts for both.
+    pub labels: BTreeMap<String, RunCounts>,
+    /// Servers without this run on record: it has not come to them, they were not known then, or it was too long ago to be kept.
+    pub servers_without: u64,
+    #[serde(skip)]
+    seen: BTreeSet<Host>,
+}
+
+/// The splits of which a run's summary keeps the value.
+pub const RUN_SPLITS: [Dimension; 8] = [
+    Dimension::Country,
+    Dimension::Tld,
+    Dimension::Registry,
+    Dimension::Organisation,
+    Dimension::Software,
+    Dimension::Status,
+    Dimension::Language,
+    Dimension::Family,
+];
+
+fn value(split: Dimension, host: &Host, run: &RunRow) -> Option<String> {
+    let summary = &run.summary;
+    Some(match split {
+        Dimension::Country => run.country.clone(),
+        Dimension::Tld => host.tld().unwrap_or("(address)").to_owned(),
+        Dimension::Registry => run.registry.clone(),
+        Dimension::Organisation => run.organisation.clone(),
+        Dimension::Software => software_word(summary.software.as_deref()),
+        Dimension::Status => summary.status.word().to_owned(),
+        Dimension::Language => language_word(summary.language.as_deref()),
+        Dimension::Family => family_word(summary.address).to_owned(),
+        Dimension::Script | Dimension::Http | Dimension::Tls => return None,
+    })
+}
+
+impl RunTotals {
+    /// Without servers.
+    pub fn new(run: u32) -> RunTotals {
+        let (by, labels) = (RUN_SPLITS.map(|split| (split, BTreeMap::new())).into(), BTreeMap::new());
+        RunTotals { run, total: RunCounts::default(), by, labels, servers_without: 0, seen: BTreeSet::new() }
+    }
+
+    /// Enters a server with its labels. One that comes a second time, because another member owns it by now, is left aside.
+    pub fn enter(&mut self, row: &HistoryRow, labels: impl IntoIterator<Item = String>) {
+        if !self.seen.insert(row.host.clone()) {
+            return;
+        }
+        let Some(run) = row.runs.iter().find(|run| run.summary.run == self.run) else {
+            self.servers_without += 1;
+            return;
+        };
+        self.total.add(&run.summary);
+        for (split, values) in &mut self.by {
+            let Some(value) = value(*split, &row.host, run) else { continue };
+            values.entry(value).or_default().add(&run.summary);
+        }
+        for label in labels {
+            self.labels.entry(label).or_default().add(&run.summary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access_point::AccessPoint;
+
+    fn run(number: u32, country: &str, pages: u64) -> RunRow {
+        let summary = RunSummary {
+            run: number,
+            status: ServerStatus::Up,
+            state: RunState::Complete,
+            address: Some([192, 0, 2, 1].into()),
+            pages,
+            requests: pages + 1,
+            software: Some("nginx/1.24".to_owned()),
+            language: Some("sw-KE".to_owned()),
+            ..RunSummary::default()
+        };
+        RunRow { country: country.to_owned(), registry: "afrinic".to_owned(), organisation: "Museum".to_owned(), summary }
+    }
+
+    fn row(host: &str, runs: impl IntoIterator<Item = RunRow>) -> HistoryRow {
+        let host: Host = host.parse().unwrap();
+        let runs = runs.into_iter().collect();
+        HistoryRow { access_point: AccessPoint([7; 32]), tree: host.clone(), host, surveys: Vec::new(), runs_left_out: 0, runs }
+    }
+
+    fn sums(of: &BTreeMap<String, RunCounts>) -> RunCounts {
+        let mut sum = RunCounts::default();
+        for counts in of.values() {
+            sum.numbers_mut().into_iter().zip(counts.numbers()).for_each(|(sum, more)| *sum += more);
+        }
+        sum
+    }
+
+    #[test]
+    fn a_run_is_summed_over_the_servers_that_have_it_by_where_they_were_then() {
+        let mut down = run(2, "KE", 0);
+        (down.summary.status, down.summary.software) = (ServerStatus::Down, None);
+        let mut running = run(2, "TZ", 3);
+        running.summary.state = RunState::Running;
+        let rows = [
+            row("a.ke", [run(1, "KE", 10), run(2, "ZA", 12)]),
+            row("b.ke", [run(1, "KE", 5), down]),
+            row("c.tz", [running]),
+            row("new.tz", [run(1, "TZ", 99)]),
+        ];
+        let mut totals = RunTotals::new(2);
+        // The first one has moved to another member, which has it on record, too.
+        for row in rows.iter().chain(&rows[..1]) {
+            totals.enter(row, ["sector=museum".to_owned()].into_iter().filter(|_| row.host.tld() == Some("ke")));
+        }
+        let total = totals.total;
+        assert_eq!((total.servers, total.up, total.unfinished, total.pages, total.requests), (3, 2, 1, 15, 18));
+        assert_eq!(totals.servers_without, 1);
+        let by_country = &totals.by[&Dimension::Country];
+        assert_eq!(by_country.keys().map(String::as_str).collect::<Vec<_>>(), ["KE", "TZ", "ZA"]);
+        assert_eq!((by_country["ZA"].pages, totals.by[&Dimension::Software]["unknown"].servers), (12, 1));
+        assert_eq!((totals.by[&Dimension::Status]["down"].servers, totals.by[&Dimension::Language]["sw"].servers), (1, 3));
+        assert_eq!((totals.labels["sector=museum"].servers, totals.labels["sector=museum"].pages), (2, 12));
+        for (split, values) in &totals.by {
+            assert_eq!(sums(values), total, "{split:?}: every server has a value");
+        }
+    }
+
+    #[test]
+    fn names_of_the_sums_are_those_of_json() {
+        let json = serde_json::to_value(RunCounts { external_hosts: 7, ..RunCounts::default() }).unwrap();
+        assert_eq!(json.as_object().unwrap().len(), RunCounts::NAMES.len());
+        assert!(RunCounts::NAMES.iter().all(|name| json.get(name).is_some()));
+        assert_eq!(json["external_hosts"], 7);
+    }
+}

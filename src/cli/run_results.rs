@@ -1,0 +1,190 @@
+//! `results --run`: what one run of the servers came to, summed over the histories that their owners keep.
+
+use super::{
+    client::ApiArgs,
+    error::{CommandError, Exit},
+    json,
+    owners::Source,
+    survey::SurveyFilter,
+    table::{Style, Table, bytes, paragraph},
+};
+use nearcrawl_model::{
+    run_totals::{RUN_SPLITS, RunCounts, RunTotals},
+    server_rows::{HistoryRow, RowsOf},
+    summary::Dimension,
+    survey::SurveyRef,
+    view::counted,
+};
+use serde::Serialize;
+use std::{
+    collections::BTreeMap,
+    io::{self, Write as _},
+};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The number of the run.
+    pub run: u32,
+    /// Only servers of this survey.
+    pub survey: Option<&'a SurveyRef>,
+    /// Only this split: a dimension, or the labels.
+    pub by: Option<Option<Dimension>>,
+    /// Who is asked.
+    pub member: Option<&'a str>,
+    pub api: &'a ApiArgs,
+    pub csv: bool,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    survey: Option<String>,
+    /// Whether every owner answered.
+    complete: bool,
+    missing_text: &'a [String],
+    #[serde(flatten)]
+    totals: &'a RunTotals,
+}
+
+/// Asks all owners for the runs of their servers, and sums up one of them.
+pub async fn run_results(question: &Question<'_>, style: Style) -> Result<String, CommandError> {
+    check(question)?;
+    let (mut totals, missing) = gather(question).await?;
+    if totals.total.servers == 0 {
+        let of = question.survey.map_or_else(String::new, |survey| format!(" of survey {survey}"));
+        return Err(CommandError::new(Exit::Data, format!("no server{of} has a run {} on record", question.run))
+            .hint("`nearcrawl export history` has the runs of every server"));
+    }
+    if let Some(by) = question.by {
+        totals.by.retain(|split, _| Some(*split) == by);
+        if by.is_some() {
+            totals.labels.clear();
+        }
+    }
+    if !missing.is_empty() && !question.api.json {
+        // Not among the figures: what is read by program stays so.
+        let _ = writeln!(io::stderr(), "warning: servers are missing: {}", missing.join("; "));
+    }
+    if question.api.json {
+        let survey = question.survey.map(ToString::to_string);
+        return json(&Told { survey, complete: missing.is_empty(), missing_text: &missing, totals: &totals });
+    }
+    if question.csv { csv(&totals) } else { Ok(text(&totals, question.survey, style)) }
+}
+
+fn check(question: &Question<'_>) -> Result<(), CommandError> {
+    match question.by {
+        Some(None) if question.survey.is_none() => {
+            Err(CommandError::new(Exit::Usage, "--by label needs --survey: labels are what a survey says of its hosts".to_owned()))
+        }
+        Some(Some(split)) if !RUN_SPLITS.contains(&split) => {
+            let splits = RUN_SPLITS.map(Dimension::name).join(", ");
+            Err(CommandError::new(Exit::Usage, format!("a run keeps no {} of a server", split.name()))
+                .hint(format!("--run goes with --by {splits}, and label with --survey")))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn gather(question: &Question<'_>) -> Result<(RunTotals, Vec<String>), CommandError> {
+    let mut source = Source::of(question.member, question.api.api.as_deref()).await?;
+    let owners = source.owners().await?;
+    let (mut totals, mut unreadable) = (RunTotals::new(question.run), 0);
+    let mut filter = SurveyFilter::new(question.survey);
+    let enter = |_, row: &str| {
+        let Ok(row) = serde_json::from_str::<HistoryRow>(row) else {
+            unreadable += 1;
+            return Ok(());
+        };
+        let mark = filter.find(&row.surveys);
+        if question.survey.is_none() || mark.is_some() {
+            totals.enter(&row, mark.iter().flat_map(|mark| mark.label_texts()));
+        }
+        Ok(())
+    };
+    let mut missing = source.walk(owners, RowsOf::History, None, enter).await?;
+    filter.finish()?;
+    if unreadable > 0 {
+        missing.push(format!("{} cannot be read", counted(unreadable, "row")));
+    }
+    Ok((totals, missing))
+}
+
+fn text(totals: &RunTotals, survey: Option<&SurveyRef>, style: Style) -> String {
+    let RunTotals { run, total, by, labels, servers_without, .. } = totals;
+    let of = survey.map_or_else(String::new, |survey| format!(" of survey {survey}"));
+    let servers = format!("{} ({} up)", counted(total.servers, "server"), total.up);
+    let (pages, requests) = (counted(total.pages, "page"), counted(total.requests, "request"));
+    let sizes = format!("{} of pages, {} moved", bytes(total.page_bytes), bytes(total.bytes));
+    let mut text = style.heading(&format!("run {run}{of}: {servers}, {pages}, {requests}, {sizes}")) + "\n";
+    let mut apart = Vec::new();
+    if total.unfinished > 0 {
+        apart.push(format!("the run is not over at {}", counted(total.unfinished, "server")));
+    }
+    if *servers_without > 0 {
+        apart.push(format!("{} on record without this run", counted(*servers_without, "server")));
+    }
+    if total.evaluated > 0 {
+        apart.push(format!("{} evaluated, {} with failures", counted(total.evaluated, "page"), total.failing));
+    }
+    if !apart.is_empty() {
+        text += &paragraph(&apart.join("; "));
+    }
+    for (split, values) in by {
+        text += &format!("\n{}", breakdown(split.name(), values, style));
+    }
+    if !labels.is_empty() {
+        text += &format!("\n{}", breakdown("label", labels, style));
+    }
+    text
+}
+
+fn breakdown(name: &str, values: &BTreeMap<String, RunCounts>, style: Style) -> String {
+    let mut rows: Vec<_> = values.iter().collect();
+    rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
+    let mut table = Table::new(&[
+        name,
+        ">servers",
+        ">up",
+        ">pages",
+        ">requests",
+        ">size",
+        ">moved",
+        ">failed",
+        ">evaluated",
+        ">failing",
+        ">unfinished",
+    ]);
+    for (value, counts) in rows {
+        table.row(vec![
+            value.clone(),
+            counts.servers.to_string(),
+            counts.up.to_string(),
+            counts.pages.to_string(),
+            counts.requests.to_string(),
+            bytes(counts.page_bytes),
+            bytes(counts.bytes),
+            counts.failed.to_string(),
+            counts.evaluated.to_string(),
+            counts.failing.to_string(),
+            counts.unfinished.to_string(),
+        ]);
+    }
+    table.text(style)
+}
+
+/// One row for each value of each breakdown; the rows of one breakdown, but for the labels, add up to the total.
+fn csv(totals: &RunTotals) -> Result<String, CommandError> {
+    let failed = |why: &dyn std::fmt::Display| CommandError::new(Exit::Internal, format!("the answer cannot be written as CSV: {why}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(["run", "dimension", "value"].iter().chain(&RunCounts::NAMES)).map_err(|why| failed(&why))?;
+    let run = totals.run.to_string();
+    let by = totals.by.iter().flat_map(|(split, values)| values.iter().map(|(value, counts)| (split.name(), value, counts)));
+    for (split, value, counts) in by.chain(totals.labels.iter().map(|(label, counts)| ("label", label, counts))) {
+        let numbers = counts.numbers().map(|number| number.to_string());
+        let row = [run.as_str(), split, value.as_str()].into_iter().chain(numbers.iter().map(String::as_str));
+        writer.write_record(row).map_err(|why| failed(&why))?;
+    }
+    let bytes = writer.into_inner().map_err(|why| failed(&why))?;
+    String::from_utf8(bytes).map_err(|why| failed(&why))
+}
