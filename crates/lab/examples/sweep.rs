@@ -23,6 +23,7 @@ const HEAD: &str = "| run | seeds | members | minutes | simulated h | fetches | 
 /// Seeds with a broken promise that are named.
 const NAMED: usize = 12;
 
+#[derive(Clone)]
 struct Options {
     seeds: Range<u64>,
     members: u32,
@@ -119,10 +120,12 @@ fn lock(runs: &Mutex<Runs>) -> MutexGuard<'_, Runs> {
 
 /// Plays the seeds that are missing on all processors; whether every promise was kept.
 fn sweep(options: &Options) -> Result<bool, String> {
+    let given = options.scenario.as_deref().map(|path| read(path, options.minutes)).transpose()?;
+    let members = given.as_ref().map_or(options.members, |given| given.members);
+    let options = &Options { members, ..options.clone() };
     let runs = Mutex::new(resumed(options)?);
     let missing: Vec<u64> = options.seeds.clone().filter(|seed| !lock(&runs).played.contains_key(seed)).collect();
     let next = Mutex::new(missing.iter());
-    let given = options.scenario.as_deref().map(|path| read(path, options.minutes)).transpose()?;
     let worker = || {
         while let Some(seed) = next.lock().unwrap_or_else(PoisonError::into_inner).next() {
             let drawn = || Scenario::chaos(*seed, options.members, options.minutes);
