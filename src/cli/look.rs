@@ -10,6 +10,7 @@ use crate::node::clock;
 use clap::Args;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::AllowanceView,
     claim::ClaimReason,
     evaluation::Rule,
     failing_pages::FailingPage,
@@ -108,6 +109,14 @@ fn store(view: &StoreView) -> String {
     format!("{} state, {} cache{silent}", bytes(view.state_bytes), bytes(view.cache_bytes))
 }
 
+/// What was moved of the operator's limits; none without limits.
+fn allowance(view: &AllowanceView) -> Option<String> {
+    let of = |moved: u64, limit: Option<u64>, when: &str| limit.map(|limit| format!("{} of {} {when}", bytes(moved), bytes(limit)));
+    let parts = [of(view.day_bytes, view.day_limit_bytes, "today"), of(view.month_bytes, view.month_limit_bytes, "this month")];
+    let told: Vec<_> = parts.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
 fn fetched(work: &WorkView) -> String {
     let (pages, requests) = (counted(work.pages, "page"), counted(work.requests, "request"));
     format!("{pages} in {requests}, {}, {} failed", bytes(work.bytes), work.failed)
@@ -141,6 +150,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ),
         ("store", store(&view.store)),
     ];
+    lines.extend(allowance(&view.allowance).map(|allowance| ("allowance", allowance)));
     lines.extend(view.connection_errors_text.iter().map(|error| ("not reached", error.clone())));
     for cache in &view.caches {
         let asked = cache.hits + cache.misses;

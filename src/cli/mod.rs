@@ -16,6 +16,7 @@ mod logging;
 mod look;
 mod manual;
 mod owners;
+mod pause;
 mod plan;
 mod renamed;
 mod report;
@@ -129,6 +130,12 @@ pub enum Command {
     /// Hand a subnet of this access point over to another member
     #[command(after_help = look::MOVE_EXAMPLES)]
     Move(look::MoveArgs),
+    /// Ask no server anything for a while; the daemon stays a member
+    #[command(after_help = pause::PAUSE_EXAMPLES)]
+    Pause(pause::PauseArgs),
+    /// Go on after a pause
+    #[command(after_help = pause::RESUME_EXAMPLES)]
+    Resume(ApiArgs),
     /// Leave the swarm for good: release all subnets, then end
     #[command(after_help = look::LEAVE_EXAMPLES)]
     Leave(ApiArgs),
@@ -214,6 +221,8 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Why(args) => look::why(&args, style).await,
         Command::Members(args) => look::members(&args, style).await,
         Command::Move(args) => look::hand_over(&args).await,
+        Command::Pause(args) => pause::pause(&args).await,
+        Command::Resume(args) => pause::resume(&args).await,
         Command::Leave(args) => look::leave(&args).await,
         Command::DeclareLost(args) => look::declare_lost(&args).await,
         Command::Hierarchy(command) => {

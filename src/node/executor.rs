@@ -12,6 +12,7 @@ use super::{
     store_queue,
 };
 use crate::io::{
+    fetcher::Wire,
     store::Store,
     swarm::{SwarmCommand, SwarmHandle},
     tasks::{self, TaskKind},
@@ -186,6 +187,20 @@ impl Executor {
     /// Connections to web servers that are open.
     pub fn open_connections(&self) -> u64 {
         self.web.fetcher.open_connections() as u64
+    }
+
+    /// The bytes of all connections to web servers.
+    pub fn wire(&self) -> Arc<Wire> {
+        self.web.fetcher.wire()
+    }
+
+    /// Cancels all requests under way and closes all connections to web servers.
+    pub fn stop_fetching(&mut self) {
+        let fetcher = self.web.fetcher.clone();
+        self.spawn(TaskKind::Close, None, async move {
+            fetcher.close_all().await;
+            None
+        });
     }
 
     /// The crawler has taken in an event with so many bytes of rows of another member, and holds so many of this and others now.

@@ -16,6 +16,7 @@ use crate::{
     },
     node::config::Config,
 };
+use nearcrawl_core::allowance::Kept;
 use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, url::PageUrl};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc;
@@ -37,6 +38,8 @@ pub enum Chore {
     },
     /// Store the secrets of the swarm that accepted this access point, and open what depends on them.
     Secrets(SwarmSecrets),
+    /// Store how much of the operator's allowance is used.
+    Allowance(Kept),
     /// Store these starting points in place of all that were stored before.
     Seeds {
         /// To be named when it is done.
@@ -61,6 +64,8 @@ pub enum Done {
     },
     /// The members were stored, or an error as text.
     Members(Result<(BTreeSet<AccessPoint>, Vec<String>), String>),
+    /// How much of the allowance is used was stored, or an error as text.
+    Allowance(Result<(), String>),
     /// The secrets are kept.
     Admitted(Box<Result<Admitted, NodeError>>),
     /// The starting points were stored, or an error as text.
@@ -120,6 +125,7 @@ fn failure_of(chore: &Chore) -> Done {
         Chore::Measure => Done::Measured { free: None, state: 0, all: 0, damage: None },
         Chore::Members { .. } => Done::Members(Err(why)),
         Chore::Secrets(_) => Done::Admitted(Box::new(Err(NodeError::Ended("storing the swarm's secrets")))),
+        Chore::Allowance(_) => Done::Allowance(Err(why)),
         Chore::Seeds { number, .. } => Done::Seeds { number: *number, result: Err(why) },
     }
 }
@@ -136,6 +142,7 @@ async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
             let kept = persisted_state::keep_members(store, &members, &addresses).await;
             Done::Members(kept.map(|()| (members, addresses)).map_err(|why| why.to_string()))
         }
+        Chore::Allowance(kept) => Done::Allowance(persisted_state::keep_allowance(store, &kept).await.map_err(|why| why.to_string())),
         Chore::Secrets(secrets) => Done::Admitted(Box::new(admitted(store, config, secrets).await)),
         Chore::Seeds { number, seeds } => {
             let result = persisted_state::keep_seeds(store, &seeds).await.map_err(|why| why.to_string());

@@ -6,6 +6,7 @@
 //! * `setup`, `keyfile`, `persisted_state`: from a configuration and a state directory to a crawler and its clients;
 //! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
 //!   a member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
+//! * `allowance`: what the operator lets it do: pauses, hours, bytes;
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
 //! * `snapshot_store`, `snapshot_transfer`: snapshots of the hierarchy, on disk and between members;
@@ -14,6 +15,7 @@
 //! * [`api`], [`metrics`]: the same over HTTP;
 //! * [`remote_results`]: the results of a swarm, without a daemon of one's own.
 
+mod allowance;
 pub mod api;
 pub(crate) mod clock;
 pub mod config;

@@ -6,7 +6,7 @@ use super::{
     store_queue::{contacts_page, survey_slot},
 };
 use crate::io::{store::Store, swarm::SwarmSecrets};
-use nearcrawl_core::delegation::contacts::PAGES;
+use nearcrawl_core::{allowance::Kept, delegation::contacts::PAGES};
 use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, survey::MAX_SURVEYS, url::PageUrl};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -21,6 +21,7 @@ const MEMBERS: &str = "members";
 const ADDRESSES: &str = "addresses";
 const SEEDS: &str = "seeds";
 const PLACE: &str = "place";
+const ALLOWANCE: &str = "allowance";
 const STORE_ID: &str = "store";
 
 /// Where a state directory is: a copy of it is somewhere else.
@@ -66,6 +67,8 @@ pub struct PersistedState {
     pub contacts: Vec<Vec<u8>>,
     /// The surveys.
     pub surveys: Vec<Vec<u8>>,
+    /// How much of the operator's allowance is used.
+    pub allowance: Option<Kept>,
 }
 
 /// Reads them, and stores the number of a new start.
@@ -96,6 +99,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         voting: store.voting_all().await?,
         contacts,
         surveys,
+        allowance: get(store, ALLOWANCE).await?,
     })
 }
 
@@ -120,6 +124,11 @@ pub async fn keep_secrets(store: &Store, secrets: &SwarmSecrets) -> Result<(), N
 pub async fn keep_members(store: &Store, members: &BTreeSet<AccessPoint>, addresses: &[String]) -> Result<(), NodeError> {
     put(store, MEMBERS, members).await?;
     put(store, ADDRESSES, &addresses).await
+}
+
+/// Stores how much of the operator's allowance is used, and whether he paused the daemon.
+pub async fn keep_allowance(store: &Store, kept: &Kept) -> Result<(), NodeError> {
+    put(store, ALLOWANCE, kept).await
 }
 
 /// Stores starting points; the answer that they are accepted is sent afterwards.

@@ -1,6 +1,7 @@
 //! The loop of a daemon: one event at a time to the crawler, its commands to the executor, until it is stopped.
 
 use super::{
+    allowance::{self, OperatorAllowance},
     api::Api,
     clock,
     config::{Config, Readers},
@@ -97,6 +98,7 @@ struct Daemon {
     measuring: bool,
     keeping: bool,
     seeding: Seeding,
+    allowance: OperatorAllowance,
     crawler: Crawler,
     executor: Executor,
     handler: QueryHandler,
@@ -142,9 +144,10 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
     crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
     let (me, start, subnets) = (identity.access_point, persisted.incarnation, counted(hierarchy.len(), "subnet"));
     tracing::info!("access point {me}, start number {start}, {subnets} in the hierarchy");
-    let handler = QueryHandler::new(&config, secrets);
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {
+        handler: QueryHandler::new(&config, secrets),
+        allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire()),
         config,
         identity,
         persisted,
@@ -158,7 +161,6 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
         seeding: Seeding::default(),
         crawler,
         executor,
-        handler,
         connected: BTreeSet::new(),
         called: 0,
         certain: VecDeque::new(),
@@ -217,7 +219,10 @@ impl Daemon {
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut hang_up = signal(SignalKind::hangup()).map_err(failed)?;
-        let [mut call, mut remember, mut watchdog] = [CALL_EVERY, REMEMBER_EVERY, watchdog_every()].map(every);
+        let [mut call, mut remember, mut watchdog, mut look] =
+            [CALL_EVERY, REMEMBER_EVERY, watchdog_every(), allowance::LOOK_EVERY].map(every);
+        // Before anything is asked of a server.
+        self.look_at_allowance();
         let (given, mut given_again) = mpsc::channel(1);
         let mut stop_at: Option<Instant> = None;
         if self.secrets.is_some() {
@@ -261,6 +266,10 @@ impl Daemon {
                 _ = sleep(wait) => self.hear(Event::Tick),
                 _ = call.tick() => self.call(),
                 _ = remember.tick() => self.remember(),
+                _ = look.tick() => {
+                    self.look_at_allowance();
+                }
+                () = self.allowance.running_out() => self.look_at_allowance(),
                 _ = watchdog.tick() => {
                     let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
                 }
@@ -281,6 +290,7 @@ impl Daemon {
     /// The loop has ended: keeps what is not kept yet, and closes everything.
     async fn end(&mut self, chores: &mut mpsc::Receiver<Done>) {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+        self.look_at_allowance();
         self.remember();
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         // The last messages (farewells, released claims) still have to be sent.
@@ -363,6 +373,24 @@ impl Daemon {
         }
     }
 
+    /// Tells the crawler what its operator lets it do now, and has kept how much of that is used.
+    fn look_at_allowance(&mut self) {
+        let look = self.allowance.look(clock::now().wall);
+        self.handler.allowance(self.allowance.view());
+        if let Some(event) = look.event {
+            self.hear(event);
+        }
+        if look.stop {
+            self.executor.stop_fetching();
+        }
+        if let Some(keep) = look.keep
+            && !self.housekeeping.give(Chore::Allowance(keep))
+        {
+            self.allowance.kept(Err("the disk does not answer".to_owned()));
+        }
+        self.allowance.answer_repeated();
+    }
+
     /// Takes in what came of a chore.
     fn chore_done(&mut self, done: Done) -> Result<(), NodeError> {
         match done {
@@ -387,13 +415,17 @@ impl Daemon {
                 self.admitted((*admitted)?);
             }
             Done::Seeds { number, result } => self.seeds_kept(number, result),
+            Done::Allowance(kept) => {
+                self.allowance.kept(kept);
+                self.look_at_allowance();
+            }
         }
         Ok(())
     }
 
     /// Takes in what comes of all chores that were given.
     async fn chores_done(&mut self, chores: &mut mpsc::Receiver<Done>) {
-        while self.measuring || self.keeping {
+        while self.measuring || self.keeping || self.allowance.is_keeping() {
             let Some(done) = chores.recv().await else { return };
             if let Err(why) = self.chore_done(done) {
                 tracing::warn!("the last writes before the end failed: {why}");
@@ -528,6 +560,8 @@ impl Daemon {
         let settings = setup::settings(&self.config, true);
         let Beginning { hierarchy, at_hand } = self.beginning.clone();
         self.crawler = setup::crawler(&self.identity, &self.persisted, secrets, claims, settings, hierarchy, clock::now());
+        self.allowance.begin_anew(self.executor.wire());
+        self.look_at_allowance();
         self.hear(Event::AtHand(at_hand));
         self.handler.admitted(secrets);
         for address in self.handler.addresses().to_vec() {
@@ -542,6 +576,14 @@ impl Daemon {
             Some(Action::Handle(event)) => self.hear(event),
             Some(Action::AddSeeds { urls, reply }) => self.add_seeds(urls, reply),
             Some(Action::Export { of, query, reply }) => self.export(of, query, ExportAsker::Here(reply)),
+            Some(Action::Pause { length, reply }) => {
+                self.allowance.pause(clock::now().wall, length, reply);
+                self.look_at_allowance();
+            }
+            Some(Action::Resume(reply)) => {
+                self.allowance.resume(reply);
+                self.look_at_allowance();
+            }
             Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),
         }
     }

@@ -12,6 +12,7 @@ use ed25519_dalek::SigningKey;
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::Rest,
     fingerprint::FingerprintKey,
     ids::{QuestionId, Ticket},
     message::{Gossip, Request, Response},
@@ -52,9 +53,41 @@ pub(crate) struct Context {
     pub(crate) next_number: u64,
     pub(crate) rounds: u64,
     pub(crate) tick_due: Moment,
+    /// Why the operator lets nothing be asked of any server now, if so.
+    pub(crate) rest: Option<Rest>,
 }
 
 impl Context {
+    /// At the start of an access point with this key, whose state is in this database.
+    pub(crate) fn new(
+        (me, key, store): (AccessPoint, SigningKey, StoreId),
+        secret: FingerprintKey,
+        hierarchy: Arc<Hierarchy>,
+        settings: Settings,
+        now: Now,
+    ) -> Context {
+        Context {
+            me,
+            store,
+            key,
+            secret,
+            wishes: InEffect::default(),
+            hierarchy,
+            started: now.moment,
+            now,
+            counters: Counters::default(),
+            events: Events::default(),
+            commands: VecDeque::new(),
+            signals: VecDeque::new(),
+            pending: BTreeMap::new(),
+            next_number: 1,
+            rounds: 0,
+            tick_due: now.moment,
+            rest: None,
+            settings,
+        }
+    }
+
     /// What is delegated around an address without an owner, if this access point decides it.
     pub(crate) fn unit_of(&self, address: IpAddr) -> Subnet {
         self.settings.policy.delegates(&self.hierarchy, address)
@@ -180,53 +213,37 @@ impl Context {
         let key = SigningKey::from_bytes(&[number; 32]);
         let now = Now { moment: Moment(0), wall: WallTime(1_000_000) };
         let hierarchy = Arc::new(nearcrawl_hierarchy::Builder::new().finish().unwrap());
-        Context {
-            me: AccessPoint(key.verifying_key().to_bytes()),
-            store: StoreId(1),
-            key,
-            secret: FingerprintKey([5; 16]),
-            settings: Settings {
-                rules: crate::crawl::site::SiteRules {
-                    depth: 3,
-                    price: Default::default(),
-                    pages_per_run: 0,
-                    product_token: "nearcrawl".to_owned(),
-                },
-                scope: Scope { open: true, ..Scope::default() },
-                politeness: crate::crawl::politeness::Politeness { min_delay: 1_000, factor: 10, parallel: 8, per_block: 4 },
-                policy: Policy::Nearcrawl { price_us: 5_000 },
-                migration: Default::default(),
-                probe: ProbeKind::Tcp,
-                home_port: None,
-                max_parallel_rounds: 4,
-                contacts_per_subnet: 15,
-                max_lookups: crate::routing::locator::MAX_LOOKUPS,
-                revisit: 7 * 86_400_000,
-                new_hosts: Default::default(),
-                max_waiting: 1_000_000,
-                max_in_memory: 1_000,
-                cache_entries: 1_000,
-                max_kept_per_owner: 1 << 30,
-                own_addresses: Vec::new(),
-                joins: false,
-                founds: true,
-                member: true,
-                membership: membership::SwimConfig::default(),
-                roster: membership::RosterConfig::default(),
+        let settings = Settings {
+            rules: crate::crawl::site::SiteRules {
+                depth: 3,
+                price: Default::default(),
+                pages_per_run: 0,
+                product_token: "nearcrawl".to_owned(),
             },
-            wishes: InEffect::default(),
-            hierarchy,
-            started: now.moment,
-            now,
-            counters: Counters::default(),
-            events: Events::default(),
-            commands: VecDeque::new(),
-            signals: VecDeque::new(),
-            pending: BTreeMap::new(),
-            next_number: 1,
-            rounds: 0,
-            tick_due: now.moment,
-        }
+            scope: Scope { open: true, ..Scope::default() },
+            politeness: crate::crawl::politeness::Politeness { min_delay: 1_000, factor: 10, parallel: 8, per_block: 4 },
+            policy: Policy::Nearcrawl { price_us: 5_000 },
+            migration: Default::default(),
+            probe: ProbeKind::Tcp,
+            home_port: None,
+            max_parallel_rounds: 4,
+            contacts_per_subnet: 15,
+            max_lookups: crate::routing::locator::MAX_LOOKUPS,
+            revisit: 7 * 86_400_000,
+            new_hosts: Default::default(),
+            max_waiting: 1_000_000,
+            max_in_memory: 1_000,
+            cache_entries: 1_000,
+            max_kept_per_owner: 1 << 30,
+            own_addresses: Vec::new(),
+            joins: false,
+            founds: true,
+            member: true,
+            membership: membership::SwimConfig::default(),
+            roster: membership::RosterConfig::default(),
+        };
+        let me = AccessPoint(key.verifying_key().to_bytes());
+        Context::new((me, key, StoreId(1)), FingerprintKey([5; 16]), hierarchy, settings, now)
     }
 
     /// What a machine wants done, oldest first; none of it is wanted any more.

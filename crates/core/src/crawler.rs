@@ -29,10 +29,7 @@ use nearcrawl_model::{
     message::Response,
     time::{Moment, Now},
 };
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 pub use crate::{
     settings::{Identity, NewHostLimits, Settings},
@@ -88,25 +85,7 @@ impl Crawler {
             relay: Relay::new(now),
             surveys: Default::default(),
             settling: false,
-            context: Context {
-                me,
-                store: identity.store,
-                key: identity.key,
-                secret: identity.fingerprints,
-                wishes: Default::default(),
-                hierarchy,
-                started: now.moment,
-                now,
-                counters: crate::report::Counters::default(),
-                events: Default::default(),
-                commands: VecDeque::new(),
-                signals: VecDeque::new(),
-                pending: BTreeMap::new(),
-                next_number: 1,
-                rounds: 0,
-                tick_due: now.moment,
-                settings,
-            },
+            context: Context::new((me, identity.key, identity.store), identity.fingerprints, hierarchy, settings, now),
         };
         crawler.wake_votes();
         crawler.delegation.wake(&crawler.context, &identity.contacts);
@@ -122,6 +101,7 @@ impl Crawler {
         match event {
             Event::Tick => {}
             Event::Room(room) => self.crawl.disk_space(room),
+            Event::Rest(rest) => self.context.rest = rest,
             Event::Seeds(urls) => self.seeds(urls),
             Event::Wanted(host) => self.routing.find(&mut self.context, &self.membership, &host),
             Event::CrossTableWanted(by) => self.cross_table_wanted(by),

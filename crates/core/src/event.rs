@@ -9,6 +9,7 @@ use crate::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::Rest,
     claim::SignedClaim,
     cross_table::Pair,
     edition::Edition,
@@ -35,6 +36,8 @@ pub enum Event {
     Tick,
     /// Whether the disk has room for more.
     Room(bool),
+    /// Why the operator lets nothing be asked of any server from now on; none if he does.
+    Rest(Option<Rest>),
     /// People named starting points.
     Seeds(Vec<PageUrl>),
     /// People want to know where this host is: its steward is asked, as if a URL of it had been named.

@@ -5,6 +5,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod allowance;
 pub mod clock_cache;
 pub(crate) mod context;
 pub mod crawl;

@@ -5,6 +5,7 @@
 pub mod access_point;
 pub mod account;
 pub mod address;
+pub mod allowance;
 pub mod claim;
 pub mod cross_table;
 pub mod distances;

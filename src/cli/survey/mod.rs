@@ -155,7 +155,7 @@ pub struct NameArgs {
 }
 
 /// A duration like `10s`, `12h` or `30d`.
-fn millis(text: &str) -> Result<Millis, String> {
+pub(super) fn millis(text: &str) -> Result<Millis, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let factor = match unit {

@@ -1,6 +1,12 @@
 //! What is one open connection? A stream that knows when bytes came, the task that drives it, and an end that is waited for.
 
-use super::{dial::dial, facts, limits::FetchLimits, tls::WebTls};
+use super::{
+    dial::dial,
+    facts,
+    limits::FetchLimits,
+    tls::WebTls,
+    wire::{Counted, Wire},
+};
 use crate::io::tasks::{self, TaskKind};
 use bytes::Bytes;
 use http_body_util::Empty;
@@ -25,7 +31,6 @@ use std::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
     task::JoinHandle,
 };
 use tokio_rustls::client::TlsStream;
@@ -98,8 +103,8 @@ impl Meter {
 
 /// A plain TCP stream or one with TLS.
 enum Transport {
-    Plain(TcpStream),
-    Secure(Box<TlsStream<TcpStream>>),
+    Plain(Counted),
+    Secure(Box<TlsStream<Counted>>),
 }
 
 /// A stream that is counted as open from its first to its last moment.
@@ -177,6 +182,8 @@ pub struct Opening {
     pub open: Arc<AtomicUsize>,
     /// How many were ever opened.
     pub opened: AtomicU64,
+    /// The bytes of all of them.
+    pub wire: Arc<Wire>,
 }
 
 impl Opening {
@@ -185,6 +192,7 @@ impl Opening {
         let begun = Instant::now();
         let stream = dial(address, self.source, &self.policy, self.limits.connect).await?;
         let stood_after = begun.elapsed();
+        let stream = Counted::new(stream, Arc::clone(&self.wire));
         self.opened.fetch_add(1, Ordering::Relaxed);
         let (transport, facts) = match &line.secure {
             None => (Transport::Plain(stream), Vec::new()),

@@ -17,6 +17,7 @@ mod lanes;
 mod limits;
 pub mod tls;
 mod units;
+mod wire;
 
 pub use config::{FetcherConfig, FetcherConfigError};
 pub use limits::FetchLimits;
@@ -43,6 +44,7 @@ use std::{
     time::{Duration, Instant},
 };
 pub use tls::WebTls;
+pub use wire::Wire;
 
 /// A value that can stand in a header, none for what cannot or is empty.
 pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
@@ -82,6 +84,7 @@ impl Fetcher {
             tls,
             open: Arc::new(AtomicUsize::new(0)),
             opened: AtomicU64::new(0),
+            wire: Arc::default(),
         };
         let manners = Manners { user_agent: agent, product, from, limits, key, evaluate, buffers: Buffers::default() };
         Ok(Fetcher(Arc::new(Inner { manners, opening, lanes: Lanes::default(), sweeping: AtomicBool::new(false) })))
@@ -161,6 +164,11 @@ impl Fetcher {
     /// Cancels everything under way and closes all connections; returns when they are closed.
     pub async fn close_all(&self) {
         self.0.lanes.close_all().await;
+    }
+
+    /// The bytes of all its connections.
+    pub fn wire(&self) -> Arc<Wire> {
+        Arc::clone(&self.0.opening.wire)
     }
 
     /// How many connections are open now.

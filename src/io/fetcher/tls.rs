@@ -3,7 +3,7 @@
 use super::config::FetcherConfigError;
 use nearcrawl_model::{fetch::FetchError, url::Host};
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{
     TlsConnector,
     client::TlsStream,
@@ -66,7 +66,12 @@ impl WebTls {
     }
 
     /// Makes a connection secret and sure of its host.
-    pub async fn secure(&self, stream: TcpStream, host: &Host, patience: Duration) -> Result<TlsStream<TcpStream>, FetchError> {
+    pub async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+        host: &Host,
+        patience: Duration,
+    ) -> Result<TlsStream<S>, FetchError> {
         let name = ServerName::try_from(host.as_str().to_owned()).map_err(|_| FetchError::TlsFailed)?;
         let shaking = self.connector.connect(name, stream);
         let shaken = tokio::time::timeout(patience, shaking).await.map_err(|_| FetchError::TlsTimeout)?;

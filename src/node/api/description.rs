@@ -27,6 +27,8 @@ use utoipa::OpenApi;
         surveys::make,
         surveys::survey,
         surveys::change,
+        routes::pause,
+        routes::resume,
         routes::leave,
         routes::declare_lost,
         routes::hand_over,

@@ -7,6 +7,7 @@ use crate::node::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::AllowanceView,
     claim::ClaimReason,
     cross_table::{CrossTable, CrossTableView, Pair},
     distinct::{DistinctSets, DistinctView},
@@ -115,6 +116,8 @@ fn answer(query: Query, age: u64) {
         Query::Survey { reply, .. } | Query::MakeSurvey { reply, .. } | Query::ChangeSurvey { reply, .. } => drop(reply.send(Ok(survey()))),
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
+        Query::Pause { reply, .. } => drop(reply.send(Ok(AllowanceView { paused: true, ..AllowanceView::default() }))),
+        Query::Resume(reply) => drop(reply.send(Ok(AllowanceView::default()))),
         Query::Leave(reply) => drop(reply.send(LeaveView { released: 14 })),
     }
 }
@@ -222,6 +225,7 @@ pub fn status(age: u64) -> StatusView {
             subnets: 55,
         },
         caches: vec![CacheView { place: "frontier".into(), entries: 256, capacity: 256, hits: 9_120, misses: 411 }],
+        allowance: AllowanceView::default(),
         store: StoreView { state_bytes: 412_000, cache_bytes: 3_900_000, age_ms: Some(1_200), silent_for_ms: None },
         refusals: BTreeMap::from([("url: only http and https".into(), 12), ("address: private".into(), 1)]),
         limits: vec![LimitView { name: "waiting URLs".into(), used: 96, max: 1_000_000 }],

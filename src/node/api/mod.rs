@@ -150,6 +150,8 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/surveys", get(surveys::surveys).post(surveys::make).layer(DefaultBodyLimit::max(surveys::MAX_BODY)))
         .route("/api/survey", get(surveys::survey))
         .route("/api/survey/state", post(surveys::change))
+        .route("/api/pause", post(routes::pause))
+        .route("/api/resume", post(routes::resume))
         .route("/api/leave", post(routes::leave))
         .route("/api/declare-lost", post(routes::declare_lost))
         .route("/api/move", post(routes::hand_over))

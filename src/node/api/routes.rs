@@ -14,6 +14,7 @@ use axum::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::AllowanceView,
     cross_table::CrossTableView,
     distinct::DistinctView,
     exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows, JournalPlace},
@@ -337,6 +338,43 @@ pub async fn seeds(State(context): State<Context>, body: Bytes) -> Result<Json<S
         return Err(RequestError::bad_request(counted(body.urls.len(), "URL"), format!("name 1 to {MAX_SEEDS} URLs at a time")));
     }
     Ok(Json(context.queries.add_seeds(&body.urls).await?))
+}
+
+/// The body of a request to pause.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PauseBody {
+    /// For how long, in milliseconds; until it is resumed, if not given.
+    for_ms: Option<Millis>,
+}
+
+/// The longest pause that ends by itself: ten years.
+const MAX_PAUSE: Millis = 10 * 365 * 86_400_000;
+
+/// Asks no server anything for a while. The answer comes when that is stored; requests under way are finished.
+#[utoipa::path(post, path = "/api/pause", request_body = PauseBody,
+    responses((status = 200, body = AllowanceView), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn pause(State(context): State<Context>, body: Bytes) -> Result<Json<AllowanceView>, RequestError> {
+    let hint = r#"send {"for_ms": 7200000}, or {} to pause until it is resumed"#;
+    let PauseBody { for_ms: length } =
+        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body {}", json::wrong(&why)), hint))?;
+    if let Some(length) = length.filter(|length| !(1..=MAX_PAUSE).contains(length)) {
+        return Err(RequestError::bad_request(format!("for_ms={length} is out of range"), hint));
+    }
+    stored(context.queries.ask(|reply| Query::Pause { length, reply }).await?)
+}
+
+/// Goes on after a pause.
+#[utoipa::path(post, path = "/api/resume",
+    responses((status = 200, body = AllowanceView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn resume(State(context): State<Context>) -> Result<Json<AllowanceView>, RequestError> {
+    stored(context.queries.ask(Query::Resume).await?)
+}
+
+fn stored(answer: Result<AllowanceView, String>) -> Result<Json<AllowanceView>, RequestError> {
+    answer.map(Json).map_err(|why| RequestError::new(StatusCode::SERVICE_UNAVAILABLE, why, "say it again when the disk answers"))
 }
 
 /// Leaves the swarm for good: gives all subnets back, then ends.

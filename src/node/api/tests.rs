@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 25] = [
+const ROUTES: [(&str, &str); 27] = [
     ("get", "/"),
     ("get", "/api/cross-table"),
     ("get", "/api/distinct"),
@@ -46,6 +46,8 @@ const ROUTES: [(&str, &str); 25] = [
     ("post", "/api/declare-lost"),
     ("post", "/api/leave"),
     ("post", "/api/move"),
+    ("post", "/api/pause"),
+    ("post", "/api/resume"),
     ("post", "/api/seeds"),
     ("post", "/api/survey/state"),
     ("post", "/api/surveys"),

@@ -4,6 +4,7 @@
 //! and gives back plain resolved values. So a mistake is reported with its line, all mistakes are reported at once, and
 //! no code outside this module sees text that still has to be parsed.
 
+mod allowance;
 mod api;
 mod cache;
 mod crawl;
@@ -24,6 +25,7 @@ mod tests;
 mod timers;
 mod values;
 
+pub use allowance::AllowanceConfig;
 pub use api::ApiConfig;
 pub use cache::CacheConfig;
 pub use crawl::{CrawlConfig, CrawlRule};
@@ -85,6 +87,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// The HTTP interface.
     pub api: ApiConfig,
+    /// What the daemon may use of its operator's line, and when.
+    pub allowance: AllowanceConfig,
     /// What the daemon tells.
     pub log: LogConfig,
 }
@@ -120,6 +124,7 @@ impl Default for Config {
             cache: CacheConfig::default(),
             store: StoreConfig::default(),
             api: ApiConfig::default(),
+            allowance: AllowanceConfig::default(),
             log: LogConfig::default(),
         }
     }
@@ -183,6 +188,7 @@ impl Config {
             cache: CacheConfig::read(reader.section("cache")),
             store: StoreConfig::read(reader.section("store")),
             api: ApiConfig::read(reader.section("api")),
+            allowance: AllowanceConfig::read(reader.section("allowance")),
             log: LogConfig::read(reader.section("log")),
         }
     }

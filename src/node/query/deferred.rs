@@ -112,6 +112,7 @@ mod tests {
             store: Default::default(),
             contacts: Vec::new(),
             surveys: Vec::new(),
+            allowance: None,
         };
         let (secrets, settings) = (setup::new_secrets().unwrap(), setup::settings(&Config::default(), false));
         setup::crawler(&identity, &persisted, secrets, Vec::new(), settings, Arc::new(Builder::new().finish().unwrap()), clock::now())

@@ -1,6 +1,6 @@
 //! Answers queries: the crawler's views, with what only the process knows added.
 
-use super::{Query, Reply, SurveyReply, deferred::DeferredQueries};
+use super::{PauseReply, Query, Reply, SurveyReply, deferred::DeferredQueries};
 use crate::io::{swarm::SwarmSecrets, tasks};
 use crate::node::{config::Config, executor::Executor};
 use nearcrawl_core::{
@@ -11,6 +11,7 @@ use nearcrawl_core::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     address::{AddressError, AddressPolicy},
+    allowance::AllowanceView,
     exported::{ExportQuery, ExportedRows},
     plan::Pace,
     server_rows::{RowsOf, ServerRows},
@@ -50,6 +51,7 @@ pub struct QueryHandler {
     deferred: DeferredQueries,
     /// As it was measured last, and when.
     disk: Option<(StoreView, Instant)>,
+    allowance: AllowanceView,
 }
 
 /// What the loop has to do for a query.
@@ -63,6 +65,15 @@ pub enum Action {
         /// Where the answer goes.
         reply: Reply<SeedView>,
     },
+    /// Pause, for so long if that is said.
+    Pause {
+        /// For how long.
+        length: Option<Millis>,
+        /// Where the answer goes.
+        reply: Reply<PauseReply>,
+    },
+    /// Go on after a pause.
+    Resume(Reply<PauseReply>),
     /// Read pages or links that a member has on record, or ask it for them.
     Export {
         /// The member: this one, or another.
@@ -103,6 +114,7 @@ impl QueryHandler {
             connection_errors: VecDeque::new(),
             deferred: DeferredQueries::default(),
             disk: None,
+            allowance: AllowanceView::default(),
         }
     }
 
@@ -123,6 +135,11 @@ impl QueryHandler {
     /// The sizes on disk were measured.
     pub fn measured(&mut self, disk: StoreView) {
         self.disk = Some((disk, Instant::now()));
+    }
+
+    /// How the operator's allowance stands.
+    pub fn allowance(&mut self, allowance: AllowanceView) {
+        self.allowance = allowance;
     }
 
     /// A swarm admitted this access point.
@@ -205,6 +222,8 @@ impl QueryHandler {
                 return Some(Action::Handle(Event::Move { subnet, to }));
             }
             Query::DeclareLost { members, reply } => return Some(declare_lost(crawler, members, reply)),
+            Query::Pause { length, reply } => return Some(Action::Pause { length, reply }),
+            Query::Resume(reply) => return Some(Action::Resume(reply)),
             Query::Leave(reply) => {
                 let _ = reply.send(LeaveView { released: crawler.view().subnets_held() as u64 });
                 return Some(Action::Handle(Event::Leave));
@@ -299,6 +318,7 @@ impl QueryHandler {
             refusals: executor.refusals(),
             limits: executor.limits(),
             limit_reached: None,
+            allowance: self.allowance.clone(),
             tasks: tasks::table(),
         }
     }

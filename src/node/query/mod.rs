@@ -8,12 +8,14 @@ pub(crate) mod seeding;
 
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::AllowanceView,
     cross_table::{CrossTableView, Pair},
     distinct::DistinctView,
     exported::{ExportQuery, ExportedRows},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     survey::{SurveyPlan, SurveyRef, SurveyState, SurveyView},
+    time::Millis,
     url::{Host, PageUrl},
     view::{
         DeclaredLostView, EventsView, LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, ResultsView, SeedView, ServersPage,
@@ -34,6 +36,9 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the answer to a query goes. A caller that has stopped waiting is no error: ignore what `send` returns.
 pub type Reply<T> = oneshot::Sender<T>;
+
+/// How the allowance stands after a pause or its end, or why that could not be stored.
+pub type PauseReply = Result<AllowanceView, String>;
 
 /// Where a survey goes, or why there is none.
 pub type SurveyReply = Reply<Result<SurveyView, String>>;
@@ -139,6 +144,15 @@ pub enum Query {
         /// Where the survey is sent when that is stored.
         reply: SurveyReply,
     },
+    /// Ask no server anything for so long, in milliseconds, or until it is resumed.
+    Pause {
+        /// For how long; none until it is resumed.
+        length: Option<Millis>,
+        /// Where it is sent how it stands, when that is stored.
+        reply: Reply<PauseReply>,
+    },
+    /// Go on after a pause.
+    Resume(Reply<PauseReply>),
     /// Leave the swarm for good: release all subnets, then end.
     Leave(Reply<LeaveView>),
     /// Members will not come back: they are not needed for decisions any more.

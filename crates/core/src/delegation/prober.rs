@@ -123,6 +123,9 @@ impl Prober {
         if cx.settings.scope.denies(&order.target.host) {
             return Err(Declined::Denied);
         }
+        if cx.rest.is_some() {
+            return Err(Declined::HeldBack);
+        }
         self.may_contact(cx, members, &order)?;
         self.probe(cx, None, order);
         Ok(())

@@ -10,6 +10,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::Rest,
     message::Request,
     subnet::Subnet,
     time::{Millis, Moment},
@@ -283,6 +284,8 @@ pub enum HeldBack {
     OutboxFull,
     /// The disk has no room.
     DiskFull,
+    /// The operator does not let it.
+    Resting(Rest),
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl View<'_> {
         } else if !self.crawl.has_disk_space() {
             Some(HeldBack::DiskFull)
         } else {
-            None
+            self.context.rest.clone().map(HeldBack::Resting)
         }
     }
 
@@ -61,6 +61,7 @@ impl View<'_> {
             Some(HeldBack::DiskFull) => Activity::LimitReached {
                 limit: "less than 256 MiB are free on the disk; free some space, and it continues by itself".to_owned(),
             },
+            Some(HeldBack::Resting(rest)) => Activity::Resting(rest),
             None => self.working().unwrap_or_else(|| self.idle()),
         }
     }

@@ -33,6 +33,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::AllowanceView,
     plan::Pace,
     receipt::Declined,
     survey::MAX_LIVING,
@@ -68,6 +69,8 @@ pub struct Outside {
     pub refusals: BTreeMap<String, u64>,
     /// What grows outside the crawler, with its limits.
     pub limits: Vec<LimitView>,
+    /// The operator's limits.
+    pub allowance: AllowanceView,
     /// A limit that stopped the work and that the crawler does not see (a full disk), in words: then it is the reason told.
     pub limit_reached: Option<String>,
     /// The background tasks of the process.
@@ -114,6 +117,7 @@ pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
         hierarchy: hierarchy_view(view),
         caches: caches_of(view.crawl.links().caches()),
         store: outside.store,
+        allowance: outside.allowance,
         refusals,
         limits,
         tasks: outside.tasks,

@@ -96,6 +96,7 @@ fn event_class(event: &Event) -> u8 {
         Event::EditionFound { .. } => 4,
         Event::Tick
         | Event::Room(_)
+        | Event::Rest(_)
         | Event::Seeds(_)
         | Event::Wanted(_)
         | Event::Leave

@@ -1,6 +1,6 @@
 //! What is an access point doing, and why is it not doing more? One word for programs, one sentence for people.
 
-use crate::time::Millis;
+use crate::{allowance::Rest, time::Millis};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use utoipa::ToSchema;
@@ -76,6 +76,8 @@ pub enum Activity {
         /// The limit and its value, as the end of a sentence.
         limit: String,
     },
+    /// Its operator lets nothing be asked of any server now; it keeps what it owns.
+    Resting(Rest),
     /// Stopping for a while: it keeps what it owns.
     Stopping,
     /// Giving its subnets back.
@@ -99,7 +101,8 @@ impl Activity {
             | Activity::HeldBack { .. }
             | Activity::Done { .. } => State::Idle,
             Activity::NoPeersReachable | Activity::Fenced { .. } => State::Fenced,
-            Activity::LimitReached { .. } => State::Stopped,
+            Activity::Resting(rest) if !rest.is_spent() => State::Paused,
+            Activity::LimitReached { .. } | Activity::Resting(_) => State::Stopped,
             Activity::Stopping | Activity::Leaving => State::Leaving,
         }
     }
@@ -135,6 +138,7 @@ impl fmt::Display for Activity {
             Activity::NoPeersReachable => f.write_str("no member reachable"),
             Activity::Fenced { why } => write!(f, "fenced: {why}"),
             Activity::LimitReached { limit } => write!(f, "stopped: {limit}"),
+            Activity::Resting(rest) => write!(f, "{rest}"),
             Activity::Stopping => f.write_str("stopping: finishing what is under way"),
             Activity::Leaving => f.write_str("leaving: releasing its subnets"),
         }
@@ -186,6 +190,8 @@ pub enum State {
     Idle,
     /// Cut off from the swarm, so it does not fetch.
     Fenced,
+    /// Its operator paused it, or it is outside of its hours.
+    Paused,
     /// A limit is reached.
     Stopped,
     /// On its way out.

@@ -14,6 +14,7 @@ pub use visit_state::VisitState;
 
 use super::{
     access_point::{AccessPoint, ShortId},
+    allowance::AllowanceView,
     claim::{Answer, Claim, ClaimReason},
     facts::ServerFacts,
     failing_pages::{FailingPage, FailingPages},
@@ -100,6 +101,9 @@ pub struct StatusView {
     pub caches: Vec<CacheView>,
     /// Sizes on disk.
     pub store: StoreView,
+    /// What its operator lets it do, and how much of that is used.
+    #[serde(default)]
+    pub allowance: AllowanceView,
     /// What was refused, by class: URLs, addresses, probes, hand-overs.
     pub refusals: BTreeMap<String, u64>,
     /// Everything that grows, with its upper limit.

@@ -1,0 +1,371 @@
+//! What does the operator allow now? Nothing while it is paused, outside of its hours, or when the bytes of a day or a month are spent.
+//!
+//! Bytes are on disk as moved *before* they are moved, a two-hundredth of the limit ahead: nothing is moved beyond, so after a kill what is on
+//! record is more than what was moved, never less. What was ahead counts as moved after a start: each costs at most 0.5 % of a limit.
+//!
+//! Days and months are those of the machine's clock, as its operator reads them. A clock that is set back begins no new day; one that is set
+//! forward does.
+
+use nearcrawl_model::{
+    allowance::{AllowanceView, Rest},
+    time::WallTime,
+};
+use serde::{Deserialize, Serialize};
+
+/// Minutes in a week.
+pub const WEEK: u16 = 7 * 24 * 60;
+
+/// Without a limit so many bytes are kept ahead.
+const AHEAD_WITHOUT_LIMIT: u64 = 64 << 20;
+
+/// What the clock on the operator's wall shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalTime {
+    /// Days since some day long ago.
+    pub day: i64,
+    /// Months since some month long ago.
+    pub month: i64,
+    /// Minutes since the midnight before Monday.
+    pub minute: u16,
+}
+
+/// Hours of a week in which it may crawl: from a minute of the week on, for so many. They may go on into the next week.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The first minute, since the midnight before Monday.
+    pub from: u16,
+    /// How many.
+    pub minutes: u16,
+}
+
+impl Window {
+    fn has(self, minute: u16) -> bool {
+        (minute + WEEK - self.from) % WEEK < self.minutes
+    }
+
+    fn opens_in(self, minute: u16) -> u16 {
+        (self.from + WEEK - minute) % WEEK
+    }
+}
+
+/// What the configuration allows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes a day.
+    pub per_day: Option<u64>,
+    /// Bytes a month.
+    pub per_month: Option<u64>,
+    /// When it may crawl; always, if empty.
+    pub hours: Vec<Window>,
+}
+
+/// Until when it is paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Pause {
+    Until(WallTime),
+    ForGood,
+}
+
+/// What is kept for the next start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    day: i64,
+    day_bytes: u64,
+    month: i64,
+    month_bytes: u64,
+    pause: Option<Pause>,
+}
+
+/// What the operator allows.
+#[derive(Clone, Debug)]
+pub struct Allowance {
+    limits: Limits,
+    /// As it is now.
+    now: Kept,
+    /// As it was handed out to be kept at last, and as it is on disk.
+    kept: Kept,
+    stored: Kept,
+    /// The minute of the week; none before the clock was looked at.
+    minute: Option<u16>,
+}
+
+impl Allowance {
+    /// With what was kept at the last stop.
+    pub fn new(limits: Limits, kept: Option<Kept>) -> Allowance {
+        let kept = kept.unwrap_or_default();
+        Allowance { limits, now: kept.clone(), stored: kept.clone(), kept, minute: None }
+    }
+
+    /// So many more bytes were moved, and the clock shows this.
+    pub fn moved(&mut self, bytes: u64, clock: LocalTime) {
+        self.minute = Some(clock.minute);
+        let now = &mut self.now;
+        begin(&mut now.day, &mut now.day_bytes, clock.day);
+        begin(&mut now.month, &mut now.month_bytes, clock.month);
+        now.day_bytes = now.day_bytes.saturating_add(bytes);
+        now.month_bytes = now.month_bytes.saturating_add(bytes);
+    }
+
+    /// The operator pauses it.
+    pub fn pause(&mut self, until: Option<WallTime>) {
+        self.now.pause = Some(until.map_or(Pause::ForGood, Pause::Until));
+    }
+
+    /// The operator has it go on.
+    pub fn resume(&mut self) {
+        self.now.pause = None;
+    }
+
+    /// Why nothing may be asked of any server, if so.
+    pub fn rest(&mut self, wall: WallTime) -> Option<Rest> {
+        match self.now.pause {
+            Some(Pause::ForGood) => return Some(Rest::Paused { until: None }),
+            Some(Pause::Until(until)) if until > wall => return Some(Rest::Paused { until: Some(until) }),
+            Some(Pause::Until(_)) => self.now.pause = None,
+            None => {}
+        }
+        let Limits { per_day, per_month, hours } = &self.limits;
+        if !hours.is_empty() {
+            let open = |minute: u16| hours.iter().any(|window| window.has(minute));
+            if !self.minute.is_some_and(open) {
+                let next = self.minute.and_then(|minute| hours.iter().map(|window| window.opens_in(minute)).min());
+                return Some(Rest::OutsideHours { opens_in: u64::from(next.unwrap_or(0)) * 60_000 });
+            }
+        }
+        let spent = |limit: &Option<u64>, bytes: u64| limit.filter(|limit| bytes >= *limit);
+        let of_month = spent(per_month, self.now.month_bytes).map(|limit| Rest::MonthSpent { limit });
+        of_month.or_else(|| spent(per_day, self.now.day_bytes).map(|limit| Rest::DaySpent { limit }))
+    }
+
+    /// How many bytes may still be moved today.
+    pub fn left(&self) -> u64 {
+        let left = |limit: Option<u64>, bytes: u64| limit.map_or(u64::MAX, |limit| limit.saturating_sub(bytes));
+        left(self.limits.per_day, self.now.day_bytes).min(left(self.limits.per_month, self.now.month_bytes))
+    }
+
+    /// How many bytes may be moved before more is kept: of what is limited no more than is on disk as moved already.
+    pub fn granted(&self) -> u64 {
+        let Kept { day, day_bytes, month, month_bytes, .. } = &self.stored;
+        let of = |limit: Option<u64>, is_same: bool, stored: u64, moved: u64| match limit {
+            None => u64::MAX,
+            Some(_) if !is_same => 0,
+            Some(limit) => stored.min(limit).saturating_sub(moved),
+        };
+        let of_day = of(self.limits.per_day, *day == self.now.day, *day_bytes, self.now.day_bytes);
+        of_day.min(of(self.limits.per_month, *month == self.now.month, *month_bytes, self.now.month_bytes))
+    }
+
+    /// What is to be kept now, if that has changed: with bytes ahead. It is handed out once; [`Allowance::has_kept`] or
+    /// [`Allowance::has_not_kept`] follows.
+    pub fn due(&mut self) -> Option<Kept> {
+        let Kept { day, day_bytes, month, month_bytes, pause } = self.now;
+        let Limits { per_day, per_month, .. } = self.limits;
+        let kept = &self.kept;
+        let same = (kept.day, kept.month, kept.pause) == (day, month, pause);
+        if same && !is_short(kept.day_bytes, day_bytes, per_day) && !is_short(kept.month_bytes, month_bytes, per_month) {
+            return None;
+        }
+        let (day_bytes, month_bytes) = (with_ahead(day_bytes, per_day), with_ahead(month_bytes, per_month));
+        self.kept = Kept { day, day_bytes, month, month_bytes, pause };
+        Some(self.kept.clone())
+    }
+
+    /// What was handed out is on disk.
+    pub fn has_kept(&mut self) {
+        self.stored = self.kept.clone();
+    }
+
+    /// What was handed out is not: it is handed out again.
+    pub fn has_not_kept(&mut self) {
+        self.kept = Kept { day: i64::MIN, ..Kept::default() };
+    }
+
+    /// Whether a pause, or the end of one, has not been handed out to be kept.
+    pub fn has_unkept_pause(&self) -> bool {
+        self.kept.pause != self.now.pause
+    }
+
+    /// What people are told of it.
+    pub fn view(&self) -> AllowanceView {
+        let paused_until_at = self.now.pause.and_then(|pause| if let Pause::Until(until) = pause { Some(until) } else { None });
+        AllowanceView {
+            paused: self.now.pause.is_some(),
+            paused_until_at,
+            day_bytes: self.now.day_bytes,
+            day_limit_bytes: self.limits.per_day,
+            month_bytes: self.now.month_bytes,
+            month_limit_bytes: self.limits.per_month,
+        }
+    }
+}
+
+/// How much is kept ahead: 0.5 % of the limit.
+fn ahead(limit: Option<u64>) -> u64 {
+    limit.map_or(AHEAD_WITHOUT_LIMIT, |limit| (limit / 200).max(1))
+}
+
+/// So many bytes, with those ahead, up to the limit.
+fn with_ahead(bytes: u64, limit: Option<u64>) -> u64 {
+    bytes.saturating_add(ahead(limit)).min(limit.unwrap_or(u64::MAX)).max(bytes)
+}
+
+/// Whether less than half of what is kept ahead is left, and there may be more.
+fn is_short(kept: u64, bytes: u64, limit: Option<u64>) -> bool {
+    kept.saturating_sub(bytes) < ahead(limit).div_ceil(2) && (bytes > 0 || limit.is_some()) && with_ahead(bytes, limit) > kept
+}
+
+/// A new day or month begins with no bytes. If the clock was set back by more than one, it goes on with those that there are.
+fn begin(known: &mut i64, bytes: &mut u64, shown: i64) {
+    if shown > *known {
+        (*known, *bytes) = (shown, 0);
+    } else if shown < *known - 1 {
+        *known = shown;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MONDAY_NOON: u16 = 12 * 60;
+
+    fn at(day: i64, minute: u16) -> LocalTime {
+        LocalTime { day, month: day / 30, minute }
+    }
+
+    fn limits(per_day: Option<u64>, per_month: Option<u64>) -> Limits {
+        Limits { per_day, per_month, hours: Vec::new() }
+    }
+
+    #[test]
+    fn a_spent_day_ends_at_midnight_and_a_spent_month_with_the_month() {
+        let mut allowance = Allowance::new(limits(Some(1_000), Some(2_500)), None);
+        let wall = WallTime(0);
+        allowance.moved(999, at(100, 0));
+        assert_eq!(allowance.rest(wall), None);
+        allowance.moved(1, at(100, 0));
+        assert_eq!(allowance.rest(wall), Some(Rest::DaySpent { limit: 1_000 }));
+        allowance.moved(0, at(101, 0));
+        assert_eq!(allowance.rest(wall), None);
+        allowance.moved(1_000, at(101, 0));
+        allowance.moved(500, at(102, 0));
+        assert_eq!(allowance.rest(wall), Some(Rest::MonthSpent { limit: 2_500 }), "the longer one is told");
+        allowance.moved(0, at(103, 0));
+        assert!(allowance.rest(wall).is_some());
+        allowance.moved(0, at(120, 0));
+        assert_eq!(allowance.rest(wall), None, "another month");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_gives_nothing_and_does_not_stop_it_for_years() {
+        let mut allowance = Allowance::new(limits(Some(1_000), None), None);
+        allowance.moved(1_000, at(500, 0));
+        allowance.moved(0, at(499, 0));
+        assert!(allowance.rest(WallTime(0)).is_some(), "another time zone");
+        allowance.moved(0, at(500, 0));
+        assert!(allowance.rest(WallTime(0)).is_some());
+        allowance.moved(0, at(100, 0));
+        assert!(allowance.rest(WallTime(0)).is_some());
+        allowance.moved(0, at(101, 0));
+        assert_eq!(allowance.rest(WallTime(0)), None);
+    }
+
+    #[test]
+    fn hours_go_across_midnight_and_the_end_of_the_week() {
+        // Monday to Friday from 18:00 to 8:00, and Sunday from 20:00 to Monday 2:00.
+        let mut hours: Vec<_> = (0..5).map(|day| Window { from: day * 1_440 + 18 * 60, minutes: 14 * 60 }).collect();
+        hours.push(Window { from: 6 * 1_440 + 20 * 60, minutes: 6 * 60 });
+        let mut allowance = Allowance::new(Limits { hours, ..Limits::default() }, None);
+        assert!(allowance.rest(WallTime(0)).is_some(), "nobody has looked at the clock yet");
+        let mut rest = |minute: u16| {
+            allowance.moved(0, at(1, minute));
+            allowance.rest(WallTime(0)).map(|rest| if let Rest::OutsideHours { opens_in } = rest { opens_in / 60_000 } else { 0 })
+        };
+        assert_eq!(rest(MONDAY_NOON), Some(6 * 60));
+        assert_eq!((rest(18 * 60 - 1), rest(18 * 60)), (Some(1), None));
+        assert_eq!((rest(1_440 + 8 * 60 - 1), rest(1_440 + 8 * 60)), (None, Some(10 * 60)));
+        assert_eq!((rest(0), rest(119), rest(120)), (None, None, Some(16 * 60)), "Sunday's go on into Monday");
+        assert_eq!((rest(5 * 1_440), rest(5 * 1_440 + 8 * 60)), (None, Some(36 * 60)), "Friday's until Saturday morning");
+    }
+
+    #[test]
+    fn a_pause_holds_across_starts_and_ends_when_it_was_said() {
+        let mut allowance = Allowance::new(Limits::default(), None);
+        allowance.pause(Some(WallTime(5_000)));
+        let kept = allowance.due();
+        assert!(kept.is_some());
+        let mut allowance = Allowance::new(Limits::default(), kept);
+        assert_eq!(allowance.rest(WallTime(4_999)), Some(Rest::Paused { until: Some(WallTime(5_000)) }));
+        assert_eq!(allowance.rest(WallTime(5_000)), None);
+        assert!(!allowance.view().paused);
+        allowance.pause(None);
+        assert_eq!(Allowance::new(Limits::default(), allowance.due()).rest(WallTime(u64::MAX)), Some(Rest::Paused { until: None }));
+        allowance.resume();
+        assert_eq!(Allowance::new(Limits::default(), allowance.due()).rest(WallTime(0)), None);
+    }
+
+    proptest! {
+        /// However often it is killed, and whether what was handed out came to the disk before or not: no more is moved than the limit, and no
+        /// start costs more than 0.5 %.
+        #[test]
+        fn kills_never_give_more_bytes(steps in prop::collection::vec((1u64..5_000, 0u8..10), 1..2_000)) {
+            let limit = 200_000;
+            let (mut disk, mut moved, mut starts) = (None, 0, 0);
+            let mut allowance = Allowance::new(limits(Some(limit), None), None);
+            for (bytes, chance) in steps {
+                allowance.moved(0, at(7, 0));
+                if allowance.rest(WallTime(0)).is_some() {
+                    prop_assert!(moved + starts * (limit / 200) >= limit, "spent at {moved} after {starts} starts");
+                    break;
+                }
+                if let Some(kept) = allowance.due() {
+                    match chance {
+                        0 => allowance.has_not_kept(),
+                        _ => {
+                            disk = Some(kept);
+                            allowance.has_kept();
+                        }
+                    }
+                }
+                let bytes = bytes.min(allowance.granted());
+                allowance.moved(bytes, at(7, 0));
+                moved += bytes;
+                prop_assert!(moved <= limit);
+                if chance == 1 {
+                    allowance = Allowance::new(limits(Some(limit), None), disk.clone());
+                    starts += 1;
+                }
+            }
+        }
+
+        /// What is kept is written once in a quarter of a percent of the limit, and always before it is moved.
+        #[test]
+        fn it_is_kept_seldom(bytes in 1u64..100) {
+            let mut allowance = Allowance::new(limits(Some(1_000_000), None), None);
+            let mut written = 0;
+            for _ in 0..(900_000 / bytes) {
+                allowance.moved(0, at(7, 0));
+                if allowance.due().is_some() {
+                    allowance.has_kept();
+                    written += 1;
+                }
+                prop_assert!(allowance.granted() >= bytes);
+                allowance.moved(bytes, at(7, 0));
+            }
+            prop_assert!(written <= 400, "{written}");
+        }
+    }
+
+    #[test]
+    fn without_limits_it_is_written_down_now_and_then_and_nothing_waits_for_that() {
+        let mut allowance = Allowance::new(Limits::default(), None);
+        allowance.moved(0, at(7, 0));
+        assert!(allowance.due().is_some(), "another day");
+        assert_eq!((allowance.granted(), allowance.left()), (u64::MAX, u64::MAX));
+        allowance.moved(20 << 20, at(7, 0));
+        assert_eq!(allowance.due(), None);
+        allowance.moved(20 << 20, at(7, 0));
+        assert!(allowance.due().is_some());
+    }
+}

@@ -1,0 +1,74 @@
+//! What its operator lets an access point do: when it may crawl, and how many bytes it may move.
+
+use super::{
+    time::{Millis, WallTime},
+    view::Span,
+};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use utoipa::ToSchema;
+
+/// Why nothing is asked of any server, by its operator's word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// The operator said so.
+    Paused {
+        /// When it goes on by itself; none if only `resume` ends it.
+        until: Option<WallTime>,
+    },
+    /// It is none of the hours in which it may crawl.
+    OutsideHours {
+        /// In how long the next of them begin.
+        opens_in: Millis,
+    },
+    /// So many bytes were moved today.
+    DaySpent {
+        /// How many it may be.
+        limit: u64,
+    },
+    /// So many bytes were moved in this month.
+    MonthSpent {
+        /// How many it may be.
+        limit: u64,
+    },
+}
+
+impl Rest {
+    /// Whether a limit of bytes is reached.
+    pub fn is_spent(&self) -> bool {
+        matches!(self, Rest::DaySpent { .. } | Rest::MonthSpent { .. })
+    }
+}
+
+/// The sentence that people read.
+impl fmt::Display for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rest::Paused { until: None } => f.write_str("paused by its operator, until `nearcrawl resume`"),
+            Rest::Paused { until: Some(until) } => write!(f, "paused by its operator until {until}"),
+            Rest::OutsideHours { opens_in } => write!(f, "outside of its hours (allowance.hours); the next begin in {}", Span(*opens_in)),
+            Rest::DaySpent { limit } => write!(f, "its {limit} bytes of today (allowance.crawl_per_day) are spent; it continues tomorrow"),
+            Rest::MonthSpent { limit } => {
+                write!(f, "its {limit} bytes of this month (allowance.crawl_per_month) are spent; it continues in the next one")
+            }
+        }
+    }
+}
+
+/// The operator's limits, and how much of them is used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AllowanceView {
+    /// Whether the operator paused it.
+    pub paused: bool,
+    /// When a pause ends by itself; none if it does not, or if there is none.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub paused_until_at: Option<WallTime>,
+    /// Bytes to and from web servers today, as their sockets carried them.
+    pub day_bytes: u64,
+    /// How many they may be; none without a limit.
+    pub day_limit_bytes: Option<u64>,
+    /// The same in this month.
+    pub month_bytes: u64,
+    /// How many they may be; none without a limit.
+    pub month_limit_bytes: Option<u64>,
+}

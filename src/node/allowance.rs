@@ -1,0 +1,185 @@
+//! What its operator lets the daemon do: the clock and the meter are read, the crawler is told, and what was used is kept.
+
+use super::{
+    config::Config,
+    query::{PauseReply, Reply},
+};
+use crate::io::fetcher::Wire;
+use jiff::{Timestamp, tz::TimeZone};
+use nearcrawl_core::{
+    allowance::{Allowance, Kept, Limits, LocalTime},
+    event::Event,
+};
+use nearcrawl_model::{
+    allowance::{AllowanceView, Rest},
+    time::{Millis, WallTime},
+};
+use std::{sync::Arc, time::Duration};
+
+/// How often clock and meter are read. Bytes that run out tell so by themselves.
+pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Replies to operators that wait for the disk.
+const MAX_REPLIES: usize = 64;
+
+/// The allowance of a running daemon.
+pub struct OperatorAllowance {
+    allowance: Allowance,
+    zone: TimeZone,
+    wire: Arc<Wire>,
+    /// What the meter showed at last.
+    seen: u64,
+    /// What the crawler was told at last.
+    told: Option<Rest>,
+    /// Whether no bytes were left.
+    is_spent: bool,
+    /// Whether something is being stored.
+    keeping: bool,
+    replies: Vec<Reply<PauseReply>>,
+}
+
+/// What follows from a look.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// For the crawler, if it has changed.
+    pub event: Option<Event>,
+    /// Requests under way are to be cancelled.
+    pub stop: bool,
+    /// To be stored.
+    pub keep: Option<Kept>,
+}
+
+impl OperatorAllowance {
+    /// With what was kept at the last stop.
+    pub fn new(config: &Config, kept: Option<Kept>, wire: Arc<Wire>) -> OperatorAllowance {
+        let given = &config.allowance;
+        let limits = Limits { per_day: given.crawl_per_day, per_month: given.crawl_per_month, hours: given.hours.clone() };
+        let zone = given.time_zone.clone().unwrap_or_else(TimeZone::system);
+        let allowance = Allowance::new(limits, kept);
+        OperatorAllowance { allowance, zone, wire, seen: 0, told: None, is_spent: false, keeping: false, replies: Vec::new() }
+    }
+
+    /// Connections are counted by another meter from now on, and the crawler is a new one.
+    pub fn begin_anew(&mut self, wire: Arc<Wire>) {
+        (self.wire, self.seen, self.told) = (wire, 0, None);
+    }
+
+    /// Returns when the bytes that may be moved run out: the meter is to be read at once.
+    pub fn running_out(&self) -> impl Future<Output = ()> + use<> {
+        let wire = Arc::clone(&self.wire);
+        async move { wire.running_out().await }
+    }
+
+    /// Reads the clock and the meter.
+    pub fn look(&mut self, wall: WallTime) -> Look {
+        let moved = self.wire.moved();
+        self.allowance.moved(moved.saturating_sub(self.seen), local(&self.zone, wall));
+        self.seen = moved;
+        let rest = self.allowance.rest(wall);
+        let keep = if self.keeping { None } else { self.allowance.due() };
+        self.keeping |= keep.is_some();
+        self.wire.allow(self.allowance.granted());
+        // Whatever else it rests for: what is under way waits for bytes that do not come.
+        let is_spent = self.allowance.left() == 0;
+        let stop = is_spent && !self.is_spent;
+        self.is_spent = is_spent;
+        let event = (rest != self.told).then(|| Event::Rest(rest.clone()));
+        self.told = rest;
+        Look { event, stop, keep }
+    }
+
+    /// The operator pauses it for so long, or until it is resumed. The reply follows when that is stored.
+    pub fn pause(&mut self, wall: WallTime, length: Option<Millis>, reply: Reply<PauseReply>) {
+        self.allowance.pause(length.map(|length| WallTime(wall.0.saturating_add(length))));
+        self.reply(reply);
+    }
+
+    /// The operator has it go on.
+    pub fn resume(&mut self, reply: Reply<PauseReply>) {
+        self.allowance.resume();
+        self.reply(reply);
+    }
+
+    fn reply(&mut self, reply: Reply<PauseReply>) {
+        if self.replies.len() < MAX_REPLIES {
+            self.replies.push(reply);
+        } else {
+            let _ = reply.send(Err("the daemon is busy: say it again".to_owned()));
+        }
+    }
+
+    /// What was to be kept is, or is not; or it could not be tried.
+    pub fn kept(&mut self, result: Result<(), String>) {
+        self.keeping = false;
+        match &result {
+            Ok(()) => self.allowance.has_kept(),
+            Err(why) => {
+                self.allowance.has_not_kept();
+                tracing::warn!("how much of the allowance is used could not be stored, and is tried again: {why}");
+            }
+        }
+        if result.is_ok() && self.allowance.has_unkept_pause() {
+            // It was said while something older was being stored.
+            return;
+        }
+        self.answer(&result);
+    }
+
+    /// Whether a reply waits and nothing is being stored: the same was said before.
+    pub fn answer_repeated(&mut self) {
+        if !self.keeping && !self.allowance.has_unkept_pause() {
+            self.answer(&Ok(()));
+        }
+    }
+
+    fn answer(&mut self, result: &Result<(), String>) {
+        let view = self.view();
+        for reply in self.replies.drain(..) {
+            // A caller that has stopped waiting is no error.
+            let _ = reply.send(result.clone().map(|()| view.clone()));
+        }
+    }
+
+    /// Whether something is being stored.
+    pub fn is_keeping(&self) -> bool {
+        self.keeping
+    }
+
+    /// What people are told of it.
+    pub fn view(&self) -> AllowanceView {
+        self.allowance.view()
+    }
+}
+
+/// What the clock on the wall shows in a time zone.
+fn local(zone: &TimeZone, wall: WallTime) -> LocalTime {
+    let timestamp = i64::try_from(wall.0).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
+    let shown = timestamp.to_zoned(zone.clone());
+    let seconds = timestamp.as_second() + i64::from(shown.offset().seconds());
+    let day = seconds.div_euclid(86_400);
+    // The first of January 1970 was a Thursday.
+    let weekday = (day + 3).rem_euclid(7);
+    let minute = weekday * 1_440 + seconds.rem_euclid(86_400) / 60;
+    let month = i64::from(shown.year()) * 12 + i64::from(shown.month());
+    LocalTime { day, month, minute: u16::try_from(minute).unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(zone: &str, text: &str) -> LocalTime {
+        let timestamp: Timestamp = text.parse().unwrap();
+        local(&TimeZone::get(zone).unwrap(), WallTime(timestamp.as_millisecond() as u64))
+    }
+
+    #[test]
+    fn days_and_hours_are_those_of_the_place_in_summer_and_in_winter() {
+        // A Sunday evening in Berlin: in summer it is Monday there at 22:00 UTC, in winter at 23:00.
+        assert_eq!(at("UTC", "2026-07-05T22:30:00Z").minute, 6 * 1_440 + 22 * 60 + 30);
+        assert_eq!(at("Europe/Berlin", "2026-07-05T22:30:00Z").minute, 30);
+        assert_eq!(at("Europe/Berlin", "2026-12-06T22:30:00Z").minute, 6 * 1_440 + 23 * 60 + 30);
+        let (before, after) = (at("Africa/Nairobi", "2026-11-30T20:59:59Z"), at("Africa/Nairobi", "2026-11-30T21:00:00Z"));
+        assert_eq!((after.day - before.day, after.month - before.month, after.minute), (1, 1, 1_440));
+    }
+}

@@ -1,0 +1,147 @@
+//! What may the daemon use of its operator's line, and when?
+
+use super::{
+    reader::Section,
+    values::{self, Parsed},
+};
+use jiff::tz::TimeZone;
+use nearcrawl_core::allowance::{WEEK, Window};
+use toml::de::DeValue;
+
+/// `[allowance]`: bytes and hours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllowanceConfig {
+    /// Bytes to and from web servers a day; none without a limit.
+    pub crawl_per_day: Option<u64>,
+    /// The same a month.
+    pub crawl_per_month: Option<u64>,
+    /// When it may ask servers; always, if empty.
+    pub hours: Vec<Window>,
+    /// The time zone of hours, days and months: that of the machine, if none is named.
+    pub time_zone: Option<TimeZone>,
+}
+
+/// The least and the most bytes of a limit: with less, not one page may fit.
+const LEAST: u64 = 16 << 20;
+const MOST: u64 = 1 << 50;
+
+/// More windows than that are a mistake.
+const MAX_WINDOWS: usize = 100;
+
+impl AllowanceConfig {
+    pub(super) fn read(mut section: Section<'_, '_>) -> AllowanceConfig {
+        let size = |value: &DeValue<'_>| values::size(LEAST..=MOST)(value).map(Some);
+        let config = AllowanceConfig {
+            crawl_per_day: section.take("crawl_per_day", None, size),
+            crawl_per_month: section.take("crawl_per_month", None, size),
+            hours: section.list("hours", Vec::new(), windows).into_iter().flatten().collect(),
+            time_zone: section.take("time_zone", None, time_zone),
+        };
+        if let (Some(day), Some(month)) = (config.crawl_per_day, config.crawl_per_month)
+            && day > month
+        {
+            section.contradicts(&["crawl_per_day"], "a day's limit is above the month's".to_owned());
+        }
+        if config.hours.len() > MAX_WINDOWS {
+            section.contradicts(&["hours"], format!("at most {MAX_WINDOWS} windows"));
+        }
+        config
+    }
+}
+
+fn time_zone(value: &DeValue<'_>) -> Parsed<Option<TimeZone>> {
+    let name = values::text(value)?;
+    TimeZone::get(&name).map(Some).map_err(|_| "this machine knows no such time zone; write it like \"Africa/Nairobi\"".to_owned())
+}
+
+const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// Minutes in a day.
+const DAY: u16 = 24 * 60;
+
+/// `mon-fri 18:00-08:00`, `sat,sun 00:00-24:00`, `22:00-06:00` (every day): one window for each day.
+fn windows(value: &DeValue<'_>) -> Parsed<Vec<Window>> {
+    let wanted =
+        || "write days and times, like \"mon-fri 18:00-08:00\", \"sat,sun 00:00-24:00\" or \"22:00-06:00\" for every day".to_owned();
+    let text = values::any_text(value)?.trim().to_ascii_lowercase();
+    let (days, times) = text.split_once(' ').map_or((None, text.as_str()), |(days, times)| (Some(days), times.trim()));
+    let days = days.map_or(Some((0..7).collect()), days_of).ok_or_else(wanted)?;
+    let (from, until) = times.split_once('-').and_then(|(from, until)| Some((minute(from)?, minute(until)?))).ok_or_else(wanted)?;
+    let minutes = if until > from { until - from } else { until + DAY - from };
+    if from == DAY || minutes == 0 || from == until {
+        return Err(format!("this is no length of time; {}", wanted()));
+    }
+    Ok(days.into_iter().map(|day| Window { from: (day * DAY + from) % WEEK, minutes }).collect())
+}
+
+fn days_of(text: &str) -> Option<Vec<u16>> {
+    let day = |name: &str| DAYS.iter().position(|day| *day == name).map(|day| day as u16);
+    let mut days = Vec::new();
+    for part in text.split(',') {
+        match part.split_once('-') {
+            Some((first, last)) => {
+                let (first, last) = (day(first)?, day(last)?);
+                days.extend((0..=(last + 7 - first) % 7).map(|more| (first + more) % 7));
+            }
+            None => days.push(day(part)?),
+        }
+    }
+    days.sort_unstable();
+    days.dedup();
+    Some(days)
+}
+
+/// `18:00` as minutes since midnight; `24:00` is the day's end.
+fn minute(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.trim().split_once(':')?;
+    let number =
+        |digits: &str| digits.parse::<u16>().ok().filter(|_| digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    (minutes < 60 && hours * 60 + minutes <= DAY).then_some(hours * 60 + minutes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::config::Config;
+    use std::path::Path;
+
+    fn read(text: &str) -> Result<AllowanceConfig, String> {
+        let parsed = Config::parse(&format!("[allowance]\n{text}\n"), Path::new("node.toml"));
+        parsed.map(|config| config.allowance).map_err(|why| why.to_string())
+    }
+
+    fn hours(text: &str) -> Vec<(u16, u16)> {
+        read(&format!("hours = [{text}]")).unwrap().hours.into_iter().map(|window| (window.from, window.minutes)).collect()
+    }
+
+    #[test]
+    fn hours_are_written_as_people_do() {
+        assert_eq!(hours("\"mon,wed 18:00-08:00\""), [(1_080, 840), (2 * 1_440 + 1_080, 840)]);
+        assert_eq!(hours("\"sat-sun 00:00-24:00\""), [(5 * 1_440, 1_440), (6 * 1_440, 1_440)]);
+        assert_eq!(hours("\"22:00-06:00\"").len(), 7);
+        assert_eq!(hours("\"Sun-Mon 01:00-02:00\""), [(60, 60), (6 * 1_440 + 60, 60)]);
+        assert_eq!(hours(""), []);
+        for wrong in
+            ["18-8", "mon 18:00", "mon 25:00-26:00", "monday 18:00-19:00", "18:60-19:00", "18:00-18:00", "24:00-06:00", "", "+1:00-02:00"]
+        {
+            let said = read(&format!("hours = [\"{wrong}\"]")).unwrap_err();
+            assert!(said.contains("mon-fri 18:00-08:00"), "{wrong}: {said}");
+        }
+    }
+
+    #[test]
+    fn limits_are_sizes_and_zones_are_known() {
+        let config = read("crawl_per_day = \"2GiB\"\ncrawl_per_month = \"30GiB\"\ntime_zone = \"UTC\"").unwrap();
+        assert_eq!((config.crawl_per_day, config.crawl_per_month), (Some(2 << 30), Some(30 << 30)));
+        assert!(config.time_zone.is_some());
+        for wrong in [
+            "crawl_per_day = \"2KiB\"",
+            "crawl_per_day = 5",
+            "time_zone = \"Mars/Olympus\"",
+            "crawl_per_day = \"2GiB\"\ncrawl_per_month = \"1GiB\"",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}
