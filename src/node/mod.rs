@@ -7,6 +7,7 @@
 //! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
 //!   a member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
+//! * `changes`: lines for the log about members, subnets and what it is doing;
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
 //! * `snapshot_store`, `snapshot_transfer`: snapshots of the hierarchy, on disk and between members;
@@ -17,6 +18,7 @@
 
 mod allowance;
 pub mod api;
+mod changes;
 pub(crate) mod clock;
 pub mod config;
 mod error;

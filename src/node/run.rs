@@ -3,6 +3,7 @@
 use super::{
     allowance::{self, OperatorAllowance},
     api::Api,
+    changes::Changes,
     clock,
     config::{Config, Readers},
     error::NodeError,
@@ -99,6 +100,7 @@ struct Daemon {
     keeping: bool,
     seeding: Seeding,
     allowance: OperatorAllowance,
+    changes: Changes,
     crawler: Crawler,
     executor: Executor,
     handler: QueryHandler,
@@ -159,6 +161,7 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
         measuring: false,
         keeping: false,
         seeding: Seeding::default(),
+        changes: Changes::default(),
         crawler,
         executor,
         connected: BTreeSet::new(),
@@ -268,6 +271,7 @@ impl Daemon {
                 _ = remember.tick() => self.remember(),
                 _ = look.tick() => {
                     self.look_at_allowance();
+                    self.tell_changes();
                 }
                 () = self.allowance.running_out() => self.look_at_allowance(),
                 _ = watchdog.tick() => {
@@ -389,6 +393,13 @@ impl Daemon {
             self.allowance.kept(Err("the disk does not answer".to_owned()));
         }
         self.allowance.answer_repeated();
+    }
+
+    /// Lines for the log about what has changed.
+    fn tell_changes(&mut self) {
+        for line in self.changes.look(&self.crawler, std::time::Instant::now()) {
+            tracing::info!("{line}");
+        }
     }
 
     /// Takes in what came of a chore.

@@ -46,7 +46,7 @@ impl View<'_> {
     }
 
     /// What it is doing; in words by its `Display`.
-    pub(crate) fn activity(&self) -> Activity {
+    pub fn activity(&self) -> Activity {
         match self.held_back() {
             Some(HeldBack::Stopping) if self.shutdown.is_leaving() => Activity::Leaving,
             Some(HeldBack::Stopping) => Activity::Stopping,

@@ -1,0 +1,116 @@
+//! What has changed since the daemon looked at itself last? Lines for its log: members that came, fell silent, died or left, subnets that came
+//! and went, what it is doing.
+
+use nearcrawl_core::{crawler::Crawler, report::View};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    view::{EventKind, EventOutcome, EventView, Liveness, Span, State, counted},
+};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+/// Lines of one kind at one look; more are counted.
+const MAX_LINES: usize = 20;
+
+/// What it is doing is told at most so often: a crawl of a few pages begins and ends all the time.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
+
+/// What was seen at the last look.
+#[derive(Debug, Default)]
+pub struct Changes {
+    members: BTreeMap<AccessPoint, Liveness>,
+    owned: Option<u64>,
+    /// How many delegations and hand-overs had ended.
+    events: u64,
+    doing: Option<(State, Instant)>,
+}
+
+impl Changes {
+    /// Looks, and says what has changed.
+    pub fn look(&mut self, crawler: &Crawler, now: Instant) -> Vec<String> {
+        let view = crawler.view();
+        let mut lines = self.of_members(&view);
+        let events = view.events();
+        let ended = events.dropped + events.events.len() as u64;
+        let new = usize::try_from(ended.saturating_sub(self.events)).unwrap_or(usize::MAX).min(events.events.len());
+        let moves = events.events[events.events.len() - new..].iter().filter(|event| event.kind == EventKind::Move);
+        lines.extend(at_most(moves.map(told).collect(), "hand-over"));
+        self.events = ended;
+        let owned = view.subnets_held() as u64;
+        if let Some(before) = self.owned.replace(owned).filter(|before| *before != owned) {
+            lines.push(format!("owns {} now, {before} before", counted(owned, "subnet")));
+        }
+        lines.extend(self.of_state(&view, now));
+        lines
+    }
+
+    fn of_members(&mut self, view: &View<'_>) -> Vec<String> {
+        let members = view.members().into_iter().filter(|member| !member.is_me);
+        let members: BTreeMap<_, _> = members.map(|member| (member.access_point, (member.liveness, member.subnets))).collect();
+        let mut lines = Vec::new();
+        for (member, (liveness, subnets)) in &members {
+            let (who, subnets) = (member.short(), counted(*subnets, "subnet"));
+            lines.extend(match (self.members.get(member), liveness) {
+                (None, Liveness::Alive) => Some(format!("{who} is a member now")),
+                (Some(Liveness::Silent | Liveness::Dead), Liveness::Alive) => Some(format!("{who} answers again")),
+                (Some(Liveness::Alive), Liveness::Silent) => Some(format!("{who} is silent: its {subnets} wait for it")),
+                (Some(Liveness::Alive | Liveness::Silent), Liveness::Dead) => {
+                    Some(format!("{who} is dead: its {subnets} are taken over by the others"))
+                }
+                _ => None,
+            });
+        }
+        let gone = self.members.iter().filter(|(member, liveness)| **liveness != Liveness::Dead && !members.contains_key(member));
+        lines.extend(gone.map(|(member, _)| format!("{} is no member any more", member.short())));
+        self.members = members.into_iter().map(|(member, (liveness, _))| (member, liveness)).collect();
+        at_most(lines, "change of members")
+    }
+
+    fn of_state(&mut self, view: &View<'_>, now: Instant) -> Option<String> {
+        let doing = view.activity();
+        // Between requests there are pauses: that is no news.
+        let state = if doing.state() == State::Waiting { State::Fetching } else { doing.state() };
+        match self.doing {
+            Some((known, _)) if known == state => None,
+            Some((_, since)) if now.duration_since(since) < TOLD_EVERY && matches!(state, State::Fetching | State::Idle) => None,
+            _ => {
+                self.doing = Some((state, now));
+                Some(doing.to_string())
+            }
+        }
+    }
+}
+
+fn told(event: &EventView) -> String {
+    let (subnet, to, took) = (event.subnet, event.to.short(), Span(event.duration_ms));
+    let why = event.reason_text.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    match event.outcome {
+        EventOutcome::CalledOff => format!("{subnet} stays here; its hand-over to {to} was called off after {took}{why}"),
+        EventOutcome::Owned | EventOutcome::Released => format!("{subnet} was handed over to {to} within {took}{why}"),
+    }
+}
+
+/// The first of many lines, and how many more there are.
+fn at_most(mut lines: Vec<String>, what: &str) -> Vec<String> {
+    let more = lines.len().saturating_sub(MAX_LINES);
+    if more > 0 {
+        lines.truncate(MAX_LINES);
+        lines.push(format!("{} more", counted(more, what)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_lines_the_first_are_told_and_the_others_counted() {
+        let lines: Vec<String> = (0..MAX_LINES + 3).map(|line| line.to_string()).collect();
+        let told = at_most(lines.clone(), "hand-over");
+        assert_eq!((told.len(), told[MAX_LINES].as_str()), (MAX_LINES + 1, "3 hand-overs more"));
+        assert_eq!(at_most(lines[..MAX_LINES].to_vec(), "hand-over").len(), MAX_LINES);
+    }
+}
