@@ -14,12 +14,13 @@ bindir := $(PREFIX)/bin
 mandir := $(PREFIX)/share/man/man1
 man5dir := $(PREFIX)/share/man/man5
 unitdir := $(PREFIX)/lib/systemd/system
+units := nearcrawl.service nearcrawl-hierarchy.service nearcrawl-hierarchy.timer
 # The binary to install; `make install BINARY=path` takes one that was built elsewhere.
 BINARY ?=
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  Only installing missing Debian packages needs root (scripts/setup.sh prints the line to run)."
 	@echo "  RocksDB and everything that is built live in ~/.cache/nearcrawl (NEARCRAWL_CACHE), outside the tree."
@@ -119,8 +120,8 @@ install: ## binary, service, example configuration, man pages, completions (PREF
 	[ -x "$$binary" ] || { echo "there is no $$binary: run make build first" >&2; exit 1; }; \
 	install -D -m 755 "$$binary" "$(DESTDIR)$(bindir)/nearcrawl"
 	@install -d "$(DESTDIR)$(unitdir)"
-	@sed 's|@bindir@|$(bindir)|g' systemd/nearcrawl.service > "$(DESTDIR)$(unitdir)/nearcrawl.service"
-	@chmod 644 "$(DESTDIR)$(unitdir)/nearcrawl.service"
+	@for unit in $(units); do \
+	sed 's|@bindir@|$(bindir)|g' "systemd/$$unit" > "$(DESTDIR)$(unitdir)/$$unit"; chmod 644 "$(DESTDIR)$(unitdir)/$$unit"; done
 	@config="$(DESTDIR)/etc/nearcrawl/nearcrawl.toml"; \
 	if [ -e "$$config" ]; then echo "kept $$config"; else install -D -m 644 nearcrawl.example.toml "$$config"; fi
 	@install -D -m 644 nearcrawl.example.toml "$(DESTDIR)/etc/nearcrawl/nearcrawl.example.toml"
@@ -133,11 +134,11 @@ install: ## binary, service, example configuration, man pages, completions (PREF
 	"$$nearcrawl" completions zsh > "$$share/zsh/site-functions/_nearcrawl"; \
 	"$$nearcrawl" completions fish > "$$share/fish/vendor_completions.d/nearcrawl.fish"
 	@echo "installed under $(DESTDIR)$(PREFIX)"
-	@echo "next: set contact in /etc/nearcrawl/nearcrawl.toml, then systemctl enable --now nearcrawl"
+	@echo "next: set contact in /etc/nearcrawl/nearcrawl.toml, then systemctl enable --now nearcrawl nearcrawl-hierarchy.timer"
 
 .PHONY: uninstall
 uninstall: ## what install put there; configuration and state stay
-	@rm -f "$(DESTDIR)$(bindir)/nearcrawl" "$(DESTDIR)$(unitdir)/nearcrawl.service" "$(DESTDIR)/etc/nearcrawl/nearcrawl.example.toml" \
+	@rm -f "$(DESTDIR)$(bindir)/nearcrawl" $(addprefix "$(DESTDIR)$(unitdir)"/,$(units)) "$(DESTDIR)/etc/nearcrawl/nearcrawl.example.toml" \
 	"$(DESTDIR)$(mandir)"/nearcrawl.1 "$(DESTDIR)$(mandir)"/nearcrawl-*.1 "$(DESTDIR)$(man5dir)/nearcrawl.toml.5" \
 	"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/nearcrawl" \
 	"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_nearcrawl" \

@@ -5,6 +5,7 @@ mod error;
 mod fetch;
 pub(super) mod look;
 mod print;
+mod renew;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ pub use build::BuildArgs;
 pub use error::HierarchyError;
 pub use fetch::FetchArgs;
 pub use look::{DiffArgs, ShowArgs, StatsArgs};
+pub use renew::RenewArgs;
 
 use clap::Subcommand;
 use std::io::Write;
@@ -25,6 +27,9 @@ pub enum HierarchyCommand {
     /// Build a snapshot from the registries' files
     #[command(after_help = build::EXAMPLES)]
     Build(BuildArgs),
+    /// Fetch, build and check, and put the result where the daemon reads it
+    #[command(after_help = renew::EXAMPLES)]
+    Renew(RenewArgs),
     /// Show an address's registry, country, organisation and subnet
     #[command(after_help = look::SHOW_EXAMPLES)]
     Show(ShowArgs),
@@ -42,6 +47,7 @@ pub const EXAMPLES: &str = "Examples:
   nearcrawl hierarchy stats
   nearcrawl hierarchy fetch --dir registries
   nearcrawl hierarchy build registries --out world.snapshot.zst
+  nearcrawl hierarchy renew
   nearcrawl hierarchy diff built-in world.snapshot.zst";
 
 /// Runs the command and prints to `out`; progress goes to the terminal, if there is one.
@@ -49,6 +55,7 @@ pub async fn run(command: HierarchyCommand, out: &mut (dyn Write + Send)) -> Res
     match command {
         HierarchyCommand::Fetch(args) => fetch::fetch(&args, out).await,
         HierarchyCommand::Build(args) => build::build(&args, out),
+        HierarchyCommand::Renew(args) => renew::renew(&args, out).await,
         HierarchyCommand::Show(args) => look::show(&args, out),
         HierarchyCommand::Stats(args) => look::stats(&args, out),
         HierarchyCommand::Diff(args) => look::diff(&args, out),

@@ -10,7 +10,7 @@
 //! * `changes`: lines for the log about members, subnets and what it is doing;
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
-//! * `snapshot_store`, `snapshot_transfer`: snapshots of the hierarchy, on disk and between members;
+//! * `snapshot_store`, `snapshot_transfer`, `data_age`: snapshots of the hierarchy, on disk and between members, and how old they are;
 //! * `fault_injection`: where a daemon under test is to fail;
 //! * [`query`]: what people can ask, typed, with the handle to ask by and the handler that answers;
 //! * [`api`], [`metrics`]: the same over HTTP;
@@ -21,6 +21,7 @@ pub mod api;
 mod changes;
 pub(crate) mod clock;
 pub mod config;
+mod data_age;
 mod error;
 mod executor;
 pub mod exports;
@@ -43,6 +44,7 @@ pub mod standalone;
 mod start_checks;
 mod store_queue;
 
+pub use data_age::DataAge;
 pub use error::NodeError;
 pub use keyfile::{NodeIdentity, init};
 pub use start_checks::StartChecks;

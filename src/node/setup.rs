@@ -62,14 +62,14 @@ pub fn further_prefixes(config: &Config) -> Vec<FurtherPrefix> {
     config.hierarchy.prefixes.iter().map(further_prefix).collect()
 }
 
-/// The hierarchy that the configuration names, or the world's, from its image if `directory` has it. Nothing is written: who cannot start
+/// The hierarchy that the configuration names or that was renewed, else the world's, from its image if `directory` has it. Nothing is written: who cannot start
 /// leaves no trace.
 pub fn base_hierarchy(config: &Config, directory: &Path) -> Result<Reading, NodeError> {
     let failed = |what: &Path, why: String| NodeError::Hierarchy(format!("{}: {why}", what.display()));
     let chosen = &config.hierarchy;
-    Ok(if let Some(path) = &chosen.snapshot {
-        let bytes = snapshot::read(path).map_err(|why| failed(path, why.to_string()))?;
-        images::read(directory, &bytes).map_err(|why| failed(path, why.to_string()))?
+    Ok(if let Some(path) = config.snapshot() {
+        let bytes = snapshot::read(&path).map_err(|why| failed(&path, why.to_string()))?;
+        images::read(directory, &bytes).map_err(|why| failed(&path, why.to_string()))?
     } else if chosen.delegated.is_empty() {
         images::read(directory, WORLD).map_err(|why| NodeError::Hierarchy(why.to_string()))?
     } else {

@@ -2,7 +2,9 @@
 //! one is used.
 
 use super::{
+    clock,
     config::Config,
+    data_age::DataAge,
     error::NodeError,
     images::{self, Reading},
     setup,
@@ -150,13 +152,15 @@ impl SnapshotStore {
         if let Some(adopted) = adopted.as_ref().map(edition_of).filter(|adopted| edition.age_order(adopted).is_lt()) {
             tracing::info!("the hierarchy {adopted}, adopted by vote, is used: the configured one, {edition}, is not newer");
         }
-        Ok(match adopted {
+        let beginning = match adopted {
             Some(adopted) => Beginning {
                 at_hand: AtHand { uses: edition_of(&adopted), given: Some((edition, own)), pinned },
                 hierarchy: Arc::new(complete(&adopted)?),
             },
             None => Beginning { hierarchy: own, at_hand: AtHand { uses: edition, given: None, pinned } },
-        })
+        };
+        DataAge::tell(DataAge::of(&beginning.at_hand.uses, clock::now().wall));
+        Ok(beginning)
     }
 
     /// The operator's hierarchy, read once more; none if it is the edition that is known already.

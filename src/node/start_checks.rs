@@ -6,12 +6,13 @@
 use super::{
     api::ApiError,
     config::Config,
+    data_age::DataAge,
     error::NodeError,
     keyfile, setup,
     snapshot_store::{Given, edition_of},
 };
 use crate::io::{resolver::Resolver, sockets::could_bind, store::Store, swarm};
-use nearcrawl_model::fingerprint::FingerprintKey;
+use nearcrawl_model::{fingerprint::FingerprintKey, time::WallTime};
 use std::net::SocketAddr;
 
 /// A configuration with which a daemon can start, as far as that can be known beforehand, and what had to be read to know it.
@@ -42,6 +43,11 @@ impl StartChecks {
     /// The day of the latest source of its hierarchy, counted from 1970; none if no source has a date.
     pub fn hierarchy_day(&self) -> Option<i64> {
         edition_of(self.given.base()).day()
+    }
+
+    /// How old the data of its hierarchy is; none if no source has a date.
+    pub fn hierarchy_age(&self, now: WallTime) -> Option<DataAge> {
+        DataAge::of(&edition_of(self.given.base()), now)
     }
 
     /// The key without which no other member can connect, if there is one.

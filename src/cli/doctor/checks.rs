@@ -27,9 +27,6 @@ const OTHER_FILES: u64 = 512;
 /// How long a member may take to answer, connecting included.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Registries change some per cent of their entries in so many days.
-const OLD_DATA: i64 = 180;
-
 /// What the daemon will do, in sentences.
 pub(super) fn intent(config: &Config) -> Vec<String> {
     let (crawl, scope) = (&config.crawl, &config.scope);
@@ -268,12 +265,12 @@ fn hierarchy(checked: Option<&StartChecks>) -> Finding {
     let Some(checked) = checked else {
         return Finding::new("hierarchy", State::NotChecked, "it is read when the configuration has no mistakes").by(KEY);
     };
-    let Some(age) = checked.hierarchy_day().map(|day| today() - day) else {
+    let Some(age) = checked.hierarchy_age(clock::now().wall) else {
         return Finding::new("hierarchy", State::NotChecked, "its sources have no date").by(KEY);
     };
-    let found = format!("the registries' data is {} old", counted(u64::try_from(age).unwrap_or(0), "day"));
-    if age > OLD_DATA {
-        Finding::new("hierarchy", State::Warning, found).by(KEY).remedy("nearcrawl hierarchy fetch, then build")
+    let found = age.to_string();
+    if age.is_old() {
+        Finding::new("hierarchy", State::Warning, found).by(KEY).remedy("nearcrawl hierarchy renew, or enable nearcrawl-hierarchy.timer")
     } else {
         Finding::good("hierarchy", found).by(KEY)
     }

@@ -131,34 +131,55 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, HierarchyError> {
 }
 
 pub(super) fn build(args: &BuildArgs, out: &mut dyn Write) -> Result<(), HierarchyError> {
-    let inputs = args.inputs()?;
     let before = args.before()?;
+    let before = before.as_ref().map(|(path, before)| (path.display().to_string(), before));
+    let routed_use = if args.names_only { RoutedUse::Names } else { RoutedUse::NamesAndNetworks };
+    let Made { reports, change, hierarchy } = make(&args.inputs()?, before, routed_use, args.overrule)?;
+    snapshot::write(&args.out, &pack(&hierarchy))?;
+    let built = Built { reports, change, stats: Stats::of(&hierarchy), out: args.out.display().to_string() };
+    print(out, args.json, &built)
+}
+
+/// A hierarchy that passed all checks, or was to be made in spite of them.
+pub(super) struct Made {
+    /// What was read, file by file.
+    pub(super) reports: Vec<ReadReport>,
+    /// What changed since the one before, if there is one.
+    pub(super) change: Option<Change>,
+    /// What was made.
+    pub(super) hierarchy: Hierarchy,
+}
+
+/// Reads the files, makes a tree of them, and compares it with the one before, which is called by its name in a refusal.
+pub(super) fn make(
+    inputs: &[(PathBuf, Option<Format>)],
+    before: Option<(String, &Hierarchy)>,
+    routed_use: RoutedUse,
+    overrule: bool,
+) -> Result<Made, HierarchyError> {
     let bar = ProgressBar::new(inputs.iter().map(|(path, _)| path.metadata().map_or(0, |m| m.len())).sum());
     // A template that does not parse would be a pity, not a failure.
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {msg}") {
         bar.set_style(style);
     }
-    let mut builder = Builder::new().overrule(args.overrule);
+    let mut builder = Builder::new().overrule(overrule);
     if let Some((_, before)) = &before {
         builder = builder.in_use(before.sources());
     }
-    let routed_use = if args.names_only { RoutedUse::Names } else { RoutedUse::NamesAndNetworks };
     let reports = inputs.iter().map(|(path, said)| read(&mut builder, path, *said, routed_use, &bar)).collect::<Result<_, _>>();
-    let reports = reports.and_then(|reports: Vec<ReadReport>| if args.overrule { Ok(reports) } else { of_one_edition(reports) });
+    let reports = reports.and_then(|reports: Vec<ReadReport>| if overrule { Ok(reports) } else { of_one_edition(reports) });
     bar.set_message("making the tree");
     let hierarchy = reports.and_then(|reports| Ok((reports, builder.finish()?)));
     bar.finish_and_clear();
     let (reports, hierarchy) = hierarchy?;
     let change = before.as_ref().map(|(_, before)| Change::between(before, &hierarchy));
-    if let (Some((path, _)), Some(change)) = (&before, &change)
+    if let (Some((name, _)), Some(change)) = (before, &change)
         && change.is_doubtful()
-        && !args.overrule
+        && !overrule
     {
-        return Err(HierarchyError::Change(path.display().to_string(), change.clone()));
+        return Err(HierarchyError::Change(name, change.clone()));
     }
-    snapshot::write(&args.out, &pack(&hierarchy))?;
-    let built = Built { reports, change, stats: Stats::of(&hierarchy), out: args.out.display().to_string() };
-    print(out, args.json, &built)
+    Ok(Made { reports, change, hierarchy })
 }
 
 /// Refuses files that are of one registry, and of different dates.

@@ -2,10 +2,10 @@
 
 use crate::{
     io::{registry::DownloadError, snapshot::FileError},
-    node::config::ConfigError,
+    node::config::{ConfigError, NotReady},
 };
 use nearcrawl_hierarchy::{AssemblyError, Change, ReadError, SnapshotError};
-use std::io;
+use std::{io, path::PathBuf};
 
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +48,24 @@ pub enum HierarchyError {
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The configuration is not enough.
+    #[error(transparent)]
+    NotReady(#[from] NotReady),
+    /// The daemon takes its hierarchy from elsewhere.
+    #[error("{0}")]
+    Elsewhere(String),
+    /// What was renewed cannot be used, and what was there stays.
+    #[error("not renewed, {place} stays as it was: {why}")]
+    NotRenewed {
+        /// The snapshot that would have been replaced.
+        place: PathBuf,
+        /// What is wrong.
+        #[source]
+        why: Box<HierarchyError>,
+    },
+    /// The new snapshot cannot be read back.
+    #[error("the new snapshot is not what was built: a fault of nearcrawl, please report it")]
+    Unreadable,
     /// The command line is wrong.
     #[error("{0}")]
     Usage(String),
@@ -67,7 +85,9 @@ impl HierarchyError {
             HierarchyError::File(FileError::Write { .. }) => 73,
             HierarchyError::Read(ReadError::Io { .. }) | HierarchyError::Print(_) => 74,
             HierarchyError::Downloads(failures) => failures.first().map_or(70, download_code),
-            HierarchyError::Config(_) => 78,
+            HierarchyError::Config(_) | HierarchyError::NotReady(_) | HierarchyError::Elsewhere(_) => 78,
+            HierarchyError::NotRenewed { why, .. } => why.exit_code(),
+            HierarchyError::Unreadable => 70,
             HierarchyError::Usage(_) => 64,
             _ => 65,
         }

@@ -77,10 +77,11 @@ impl FetchArgs {
 
 /// The result for one file.
 #[derive(serde::Serialize)]
-struct Fetched {
-    name: String,
+pub(super) struct Fetched {
+    pub(super) name: String,
     url: String,
-    path: PathBuf,
+    /// Where the newest copy is.
+    pub(super) path: PathBuf,
     /// Whether there is a new copy.
     new: bool,
     /// Bytes of the new copy.
@@ -96,8 +97,8 @@ struct Fetched {
 
 /// The output of `fetch --json`.
 #[derive(serde::Serialize)]
-struct All {
-    files: Vec<Fetched>,
+pub(super) struct All {
+    pub(super) files: Vec<Fetched>,
 }
 
 impl Display for All {
@@ -127,12 +128,27 @@ impl Display for All {
 pub(super) async fn fetch(args: &FetchArgs, out: &mut (dyn Write + Send)) -> Result<(), HierarchyError> {
     let config = Config::load(args.config.path())?;
     let sources = args.sources(&config)?;
-    let directory = args.dir.clone().unwrap_or_else(|| config.state_dir.join("registries"));
-    let failed = |why: std::io::Error| DownloadError::Disk { path: directory.clone(), kind: why.kind(), why: why.to_string() };
-    fs::create_dir_all(&directory).map_err(|why| HierarchyError::Downloads(vec![failed(why)]))?;
+    let directory = args.dir.clone().unwrap_or_else(|| directory_of(&config));
+    let (files, failures) = fetch_all(&sources, &directory, args.overrule).await?;
+    print(out, args.json, &All { files })?;
+    if failures.is_empty() { Ok(()) } else { Err(HierarchyError::Downloads(failures)) }
+}
+
+/// Where the files are kept, if nothing else is said.
+pub(super) fn directory_of(config: &Config) -> PathBuf {
+    config.state_dir.join("registries")
+}
+
+/// Fetches all of these, one after another: parallel downloads share the same line, and would only load the registries' servers.
+pub(super) async fn fetch_all(
+    sources: &[RegistrySource],
+    directory: &Path,
+    overrule: bool,
+) -> Result<(Vec<Fetched>, Vec<DownloadError>), HierarchyError> {
+    let failed = |why: std::io::Error| DownloadError::Disk { path: directory.to_owned(), kind: why.kind(), why: why.to_string() };
+    fs::create_dir_all(directory).map_err(|why| HierarchyError::Downloads(vec![failed(why)]))?;
     let (mut files, mut failures) = (Vec::new(), Vec::new());
-    // One after another: parallel downloads share the same line, and would only load the registries' servers.
-    for RegistrySource { name, url } in sources {
+    for RegistrySource { name, url } in sources.iter().cloned() {
         let path = directory.join(&name);
         let mut file = Fetched {
             name: name.clone(),
@@ -145,7 +161,7 @@ pub(super) async fn fetch(args: &FetchArgs, out: &mut (dyn Write + Send)) -> Res
             report: None,
             failure: None,
         };
-        match fetch_one(&Download { name, url }, &directory, args.overrule, &mut file.report).await {
+        match fetch_one(&Download { name, url }, directory, overrule, &mut file.report).await {
             Ok(Arrival::Unchanged) => {}
             Ok(Arrival::New { bytes, resumed, confirmed }) => {
                 (file.new, file.bytes, file.resumed, file.confirmed) = (true, bytes, resumed, confirmed)
@@ -157,8 +173,7 @@ pub(super) async fn fetch(args: &FetchArgs, out: &mut (dyn Write + Send)) -> Res
         }
         files.push(file);
     }
-    print(out, args.json, &All { files })?;
-    if failures.is_empty() { Ok(()) } else { Err(HierarchyError::Downloads(failures)) }
+    Ok((files, failures))
 }
 
 async fn fetch_one(

@@ -1,6 +1,7 @@
 //! Do the commands do what they say, and end with the right codes?
 
 use super::*;
+use crate::node::config::Config;
 use clap::{CommandFactory, Parser};
 use std::{fs, io, path::Path};
 
@@ -232,4 +233,65 @@ fn a_diff_tells_what_moved_and_a_build_compares_with_what_it_replaces() {
     assert!(built_in.contains("2 added") && built_in.contains("would refuse it"), "{built_in}");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["kept"], &json["moved_ipv4_addresses"], &json["same_hash"]), (&2.into(), &0.into(), &true.into()));
+}
+
+/// A configuration whose only registry is at `url`.
+fn configured(directory: &Path, url: &str) -> String {
+    let path = directory.join("node.toml");
+    let state = directory.join("state");
+    fs::write(
+        &path,
+        format!("state_dir = {state:?}\ncontact = \"ann@museum.ke\"\n[hierarchy]\nsources = [{{name = \"lab\", url = \"{url}\"}}]\n"),
+    )
+    .unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_renewal_puts_in_place_what_passed_all_checks_and_changes_nothing_otherwise() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("state/hierarchy.snapshot");
+    let (url, server) = serve(RECORDS, 4);
+    let config = configured(dir.path(), &url);
+    // None of the built-in registries is in it.
+    let refused = hierarchy(&["renew", "--config", &config]).unwrap_err();
+    let said = refused.to_string();
+    assert!(refused.exit_code() == 65 && said.contains("stays as it was") && said.contains("differs too much from the built-in"), "{said}");
+    assert!(!place.exists());
+    let told = hierarchy(&["renew", "--config", &config, "--overrule"]).unwrap();
+    assert!(told.contains("subnets        1 ") && told.contains(&format!("renewed        {}", place.display())), "{told}");
+    let there = fs::read(&place).unwrap();
+    let told = hierarchy(&["renew", "--config", &config, "--json"]).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["renewed"], &told["change"]["kept"], &told["files"][0]["new"]), (&false.into(), &1.into(), &false.into()));
+    server.join().unwrap();
+    assert_eq!(fs::read(&place).unwrap(), there);
+    // The daemon begins with it, if the configuration names nothing else.
+    let loaded = Config::load(Some(Path::new(&config))).unwrap();
+    assert_eq!(loaded.snapshot().as_ref(), Some(&place));
+
+    // Another world, and one that is no registry's.
+    let (url, server) = serve("lab|KE|ipv4|127.9.0.0|65536|20000101|allocated|a\n", 2);
+    let refused = hierarchy(&["renew", "--config", &configured(dir.path(), &url)]).unwrap_err();
+    server.join().unwrap();
+    assert!(refused.exit_code() == 65 && refused.to_string().contains("1 added, 1 removed"), "{refused}");
+    let (url, server) = serve("<html>Service unavailable</html>", 2);
+    let refused = hierarchy(&["renew", "--config", &configured(dir.path(), &url)]).unwrap_err();
+    server.join().unwrap();
+    assert!(refused.exit_code() == 65 && refused.to_string().contains("none of the formats"), "{refused}");
+    assert_eq!(fs::read(&place).unwrap(), there);
+}
+
+#[test]
+fn nothing_is_renewed_without_a_contact_or_where_it_would_not_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("node.toml").display().to_string();
+    let refused = |text: &str| {
+        fs::write(&config, text).unwrap();
+        hierarchy(&["renew", "--config", &config]).unwrap_err()
+    };
+    let without = refused("");
+    assert!(without.exit_code() == 78 && without.to_string().contains("contact is not set"), "{without}");
+    let elsewhere = refused("contact = \"ann@museum.ke\"\n[hierarchy]\ndelegated = [\"a\"]\n");
+    assert!(elsewhere.exit_code() == 78 && elsewhere.to_string().contains("hierarchy.delegated"), "{elsewhere}");
 }

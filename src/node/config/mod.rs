@@ -55,6 +55,9 @@ use values::Parsed;
 /// Where the packaged service keeps its configuration.
 pub const SERVICE_CONFIG: &str = "/etc/nearcrawl/nearcrawl.toml";
 
+/// What `nearcrawl hierarchy renew` puts into the state directory, if the configuration names no other place.
+const RENEWED_SNAPSHOT: &str = "hierarchy.snapshot";
+
 /// The longest configuration that is read, in bytes.
 const MAX_CONFIG: u64 = 1 << 20;
 
@@ -212,6 +215,17 @@ impl Config {
             Some(contact) => format!("{product} (+{contact})"),
             None => product,
         }
+    }
+
+    /// Where the snapshot of the hierarchy is, or will be once `nearcrawl hierarchy renew` has put one there.
+    pub fn snapshot_place(&self) -> PathBuf {
+        self.hierarchy.snapshot.clone().unwrap_or_else(|| self.state_dir.join(RENEWED_SNAPSHOT))
+    }
+
+    /// The snapshot to begin with: the one that is named, else the one in the state directory if it is there and nothing else is named.
+    pub fn snapshot(&self) -> Option<PathBuf> {
+        let renewed = || Some(self.snapshot_place()).filter(|place| self.hierarchy.delegated.is_empty() && place.is_file());
+        self.hierarchy.snapshot.clone().or_else(renewed)
     }
 
     /// Whether the daemon may crawl with this configuration.
