@@ -136,6 +136,15 @@ install: ## binary, service, example configuration, man pages, completions (PREF
 	@echo "installed under $(DESTDIR)$(PREFIX)"
 	@echo "next: set contact in /etc/nearcrawl/nearcrawl.toml, then systemctl enable --now nearcrawl nearcrawl-hierarchy.timer"
 
+# BINARY and DEB_VERSION may name others; a program of another profile than dist may be too large (DEB_MAX_BINARY, see scripts/deb.sh).
+.PHONY: deb
+deb: ## a Debian package of what make build has built, in DEB_DIR (default: beside the build)
+	@. scripts/env.sh; binary="$(BINARY)"; scripts/deb.sh "$${binary:-$$CARGO_TARGET_DIR/dist/nearcrawl}" "$(or $(DEB_DIR),$$CARGO_TARGET_DIR)"
+
+.PHONY: deb-test
+deb-test: ## installs, upgrades, removes and purges the package in a small Debian made for it; needs root and debootstrap
+	@. scripts/env.sh; binary="$(BINARY)"; scripts/deb-test.sh "$${binary:-$$CARGO_TARGET_DIR/dist/nearcrawl}"
+
 .PHONY: uninstall
 uninstall: ## what install put there; configuration and state stay
 	@rm -f "$(DESTDIR)$(bindir)/nearcrawl" $(addprefix "$(DESTDIR)$(unitdir)"/,$(units)) "$(DESTDIR)/etc/nearcrawl/nearcrawl.example.toml" \
