@@ -12,6 +12,7 @@ pub mod hierarchy;
 mod init;
 mod json;
 pub mod lab;
+mod log;
 mod logging;
 mod look;
 mod manual;
@@ -124,6 +125,12 @@ pub enum Command {
     /// Explain who crawls a URL, host, address or subnet, and why
     #[command(after_help = look::WHY_EXAMPLES)]
     Why(look::WhyArgs),
+    /// Show whom this access point asked, when and why: every request
+    #[command(after_help = log::EXAMPLES)]
+    Log(log::LogArgs),
+    /// Say whether this access point asked an address at a certain time, and why
+    #[command(after_help = log::VERIFY_EXAMPLES)]
+    Verify(log::VerifyArgs),
     /// List the members of the swarm
     #[command(after_help = look::MEMBERS_EXAMPLES)]
     Members(ApiArgs),
@@ -219,6 +226,8 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Trend(args) => trend::trend(&args, style).await,
         Command::Plan(args) => as_far_as_it_goes(plan::plan(&args, style).await?),
         Command::Why(args) => look::why(&args, style).await,
+        Command::Log(args) => log::log(&args).await,
+        Command::Verify(args) => as_far_as_it_goes(log::verify(&args)?),
         Command::Members(args) => look::members(&args, style).await,
         Command::Move(args) => look::hand_over(&args).await,
         Command::Pause(args) => pause::pause(&args).await,

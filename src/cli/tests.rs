@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser};
 mod check;
 mod json;
 
-async fn type_in(line: &str) -> Result<String, CommandError> {
+pub(in crate::cli) async fn type_in(line: &str) -> Result<String, CommandError> {
     let cli = Cli::try_parse_from(["nearcrawl"].into_iter().chain(line.split_whitespace())).unwrap();
     perform(cli.command, Style::Plain).await
 }

@@ -8,6 +8,7 @@ pub mod machine;
 pub mod memory;
 pub mod prober;
 pub mod registry;
+pub mod request_log;
 pub mod resolver;
 pub mod snapshot;
 pub mod sockets;

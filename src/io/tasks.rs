@@ -92,6 +92,8 @@ task_kinds! {
     StateThread = "store thread: state", "store";
     /// The thread of `cache/`. A panic ends the daemon.
     CacheThread = "store thread: cache", "store";
+    /// The thread that writes the log of requests. After a panic further lines are dropped, and counted.
+    RequestLog = "request log", "executor";
     /// Doing the loop's chores on the disk, one after another. A panic outside of a chore ends the daemon.
     Housekeeping = "housekeeping", "loop";
     /// Free space and sizes on disk. After a panic the last ones stay.

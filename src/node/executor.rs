@@ -5,6 +5,7 @@ use super::{
     peer_transfers::{self, PeerQuestion},
     query::Reply,
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
+    request_notes::Note,
     revisit,
     setup::WebClients,
     snapshot_store::SnapshotStore,
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::io::{
     fetcher::Wire,
+    request_log::RequestLog,
     store::Store,
     swarm::{SwarmCommand, SwarmHandle},
     tasks::{self, TaskKind},
@@ -58,6 +60,9 @@ const MAX_LENT: usize = 4;
 /// Readers' questions that are passed on to other members at once.
 const MAX_RELAYED: usize = 8;
 
+/// Lines of the log of requests that the disk did not take.
+const REQUESTS_DROPPED: &str = "lines of the log of requests that could not be written";
+
 /// Who asked for servers that another member owns.
 pub enum RowsAsker {
     /// A program that is no member.
@@ -80,6 +85,8 @@ pub struct Executor {
     questions: BTreeMap<TransferId, oneshot::Sender<Option<Response>>>,
     next_question: u64,
     recovery_budget: Arc<RecoveryBudget>,
+    /// Where each request is written down; none if that is switched off, and in a crawl without a swarm.
+    requests: Option<RequestLog>,
     /// The editions of the hierarchy on disk; none in a crawl without a swarm.
     snapshots: Option<SnapshotStore>,
     /// Answers to members about it that may be under way at once: each waits for the disk.
@@ -140,6 +147,7 @@ impl Executor {
             questions: BTreeMap::new(),
             next_question: 0,
             recovery_budget: Arc::default(),
+            requests: None,
             snapshots: None,
             lending,
             relaying: Arc::new(Semaphore::new(MAX_RELAYED)),
@@ -152,6 +160,11 @@ impl Executor {
     /// Another key for fingerprints: the swarm that let us in has one.
     pub fn set_web(&mut self, web: WebClients) {
         self.web = web;
+    }
+
+    /// Sets the log of requests.
+    pub fn set_request_log(&mut self, requests: Option<RequestLog>) {
+        self.requests = requests;
     }
 
     /// Sets the store of the editions of the hierarchy.
@@ -211,7 +224,8 @@ impl Executor {
     /// What was refused since the start, by class.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
         let of_swarm = self.swarm.iter().flat_map(|swarm| swarm.counters().refusals());
-        let refused = self.recovery_budget.refusals().into_iter().chain(of_swarm);
+        let of_log = self.requests.iter().map(|log| (REQUESTS_DROPPED, log.dropped()));
+        let refused = self.recovery_budget.refusals().into_iter().chain(of_swarm).chain(of_log);
         refused.filter(|(_, count)| *count > 0).map(|(class, count)| (class.to_owned(), count)).collect()
     }
 
@@ -252,32 +266,43 @@ impl Executor {
     fn ask_web(&mut self, command: WebCommand) {
         match command {
             WebCommand::Resolve { host, pinned } => {
-                let resolver = self.web.resolver.clone();
+                let (resolver, note) = (self.web.resolver.clone(), Note::lookup(self.requests.as_ref(), &host));
                 let crashed = Event::Resolved { host: host.clone(), answer: Err(ResolveError::Crashed) };
                 self.spawn(TaskKind::Resolve, Some(crashed), async move {
                     let answer = resolver.resolve(&host, pinned).await;
+                    note.resolved(&answer);
                     Some(Event::Resolved { host, answer })
                 });
             }
-            WebCommand::Probe { question, target } => {
-                let (prober, kind) = (self.web.prober.clone(), self.probe);
+            WebCommand::Probe { question, target, reason } => {
+                let (prober, kind, note) = (self.web.prober.clone(), self.probe, Note::probe(self.requests.as_ref(), &target, reason));
                 let crashed = Event::Probed { question, report: ProbeReport { rtt_us: Err(FetchError::Crashed), took: 0 } };
                 self.spawn(TaskKind::Probe, Some(crashed), async move {
-                    Some(Event::Probed { question, report: prober.probe(&target, kind).await })
+                    let report = prober.probe(&target, kind).await;
+                    note.probed(&report);
+                    Some(Event::Probed { question, report })
                 });
             }
             WebCommand::Fetch(order) => {
                 let (fetcher, address) = (self.web.fetcher.clone(), order.address);
-                let on_body = self.on_body(address);
+                let (on_body, note) = (self.on_body(address), Note::fetch(self.requests.as_ref(), &order));
                 // Boxed, so that it is not copied on its way: it takes some kilobytes.
-                let fetching = Box::pin(async move { fetcher.fetch_telling(order, on_body).await });
+                let fetching = Box::pin(async move {
+                    let report = fetcher.fetch_telling(order, on_body).await;
+                    note.fetched(&report);
+                    report
+                });
                 // The fetcher reports its own panics.
                 self.spawn_told(async move { Some(Event::Fetched { address, report: Box::new(fetching.await) }) });
             }
             WebCommand::Revisit { order, site, page } => {
                 let (fetcher, store) = (self.web.fetcher.clone(), self.store.clone());
-                let on_body = self.on_body(order.address);
-                let revisiting = Box::pin(async move { revisit::revisit(&fetcher, &store, (order, on_body), site, page).await });
+                let (on_body, note) = (self.on_body(order.address), Note::fetch(self.requests.as_ref(), &order));
+                let revisiting = Box::pin(async move {
+                    let event = revisit::revisit(&fetcher, &store, (order, on_body), site, page).await;
+                    note.revisited(&event);
+                    event
+                });
                 self.spawn_told(async move { Some(revisiting.await) });
             }
             WebCommand::CloseConnection(address) => {
@@ -476,6 +501,10 @@ impl Executor {
         self.web.fetcher.close_all().await;
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
+        if let Some(requests) = self.requests.take() {
+            // It waits for the disk.
+            let _ = tokio::task::spawn_blocking(move || requests.close()).await;
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //!   a member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
 //! * `changes`: lines for the log about members, subnets and what it is doing;
+//! * `request_notes`: what goes into the log of requests;
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
 //! * `snapshot_store`, `snapshot_transfer`, `data_age`: snapshots of the hierarchy, on disk and between members, and how old they are;
@@ -35,6 +36,7 @@ mod persisted_state;
 pub mod query;
 mod recovery_budget;
 pub mod remote_results;
+mod request_notes;
 mod revisit;
 pub mod run;
 mod setup;

@@ -135,6 +135,7 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
     executor.set_snapshots(snapshots.clone());
+    executor.set_request_log(setup::request_log(&config)?);
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
     let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);

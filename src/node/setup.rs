@@ -10,6 +10,7 @@ use super::{
 use crate::io::{
     fetcher::{FetchLimits, Fetcher, FetcherConfig, WebTls},
     prober::{ProbeTimeouts, Prober},
+    request_log::{RequestLog, RequestLogConfig},
     resolver::{Resolver, ResolverConfig},
     snapshot,
     store::{Store, StoreConfig},
@@ -176,6 +177,19 @@ pub fn store(config: &Config) -> Result<Store, NodeError> {
         );
     }
     Ok(store)
+}
+
+/// The log of requests, if there is to be one.
+pub fn request_log(config: &Config) -> Result<Option<RequestLog>, NodeError> {
+    if !config.log.requests {
+        return Ok(None);
+    }
+    let log = RequestLogConfig {
+        directory: config.requests_directory(),
+        max_days: (config.log.max_requests_age.as_secs() / 86_400).max(1),
+        max_bytes: config.log.max_requests_bytes,
+    };
+    RequestLog::start(log).map(Some).map_err(|_| NodeError::Ended("the thread of the log of requests"))
 }
 
 /// Secrets for a swarm that begins here.

@@ -35,6 +35,7 @@ mod package;
 mod panics;
 mod real_input;
 mod reports;
+mod request_log;
 mod second_runs;
 mod shared_hierarchy;
 mod small_swarms;

@@ -26,6 +26,7 @@ const SURVIVED: &[(&str, u64)] = &[
     ("persisted state", 1),
     ("api", 1),
     ("api request", 1),
+    ("request log", 1),
 ];
 
 /// Kinds of tasks without which a daemon cannot go on: it ends and says why, so that the service manager starts it again.

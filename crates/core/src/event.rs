@@ -14,7 +14,7 @@ use nearcrawl_model::{
     cross_table::Pair,
     edition::Edition,
     exported::ExportedRows,
-    fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
+    fetch::{FetchOrder, FetchReport, LocatedHost, ProbeReason, ProbeReport, ProbeTarget, ResolveError},
     fingerprint::{Fingerprint, FingerprintKey},
     ids::{QuestionId, SeenTicket, SiteNumber, Ticket, TransferId, WriteId},
     journal::{JournalEntry, JournalKey, JournalRow},
@@ -502,6 +502,8 @@ pub enum WebCommand {
         question: QuestionId,
         /// Whom.
         target: ProbeTarget,
+        /// Why.
+        reason: ProbeReason,
     },
     /// Ask a web server.
     Fetch(FetchOrder),

@@ -2,6 +2,7 @@
 //! failure of the server.
 
 use super::{
+    access_point::AccessPoint,
     evaluation::Evaluated,
     facts::{Fact, FrontPage},
     links::{Link, Links},
@@ -37,6 +38,52 @@ pub struct FetchOrder {
     pub front: bool,
     /// Whether it is evaluated though the configuration does not say so.
     pub evaluate: bool,
+    /// Why it is sent, for the log of requests.
+    pub reason: FetchReason,
+}
+
+/// By which rule a server is asked for something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FetchRule {
+    /// robots.txt, before anything else is asked there.
+    #[default]
+    Robots,
+    /// It is a starting URL.
+    Start,
+    /// A link led to it.
+    Link,
+    /// A redirect led to it.
+    Redirect,
+    /// It was asked for a moment ago in vain, for a reason that may be of the network or the moment.
+    SecondTry,
+}
+
+impl FetchRule {
+    /// The rule's name in kebab case, as in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            FetchRule::Robots => "robots",
+            FetchRule::Start => "start",
+            FetchRule::Link => "link",
+            FetchRule::Redirect => "redirect",
+            FetchRule::SecondTry => "second-try",
+        }
+    }
+}
+
+/// Why a server is asked for something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FetchReason {
+    /// By which rule.
+    pub rule: FetchRule,
+    /// Links from a starting URL; 0 of robots.txt.
+    pub level: u8,
+    /// The host that the site tree is named after; none in a request that no crawl has made.
+    pub tree: Option<Host>,
+    /// Which run of the site it is, from 1: the first visits are of run 1.
+    pub run: u32,
+    /// Living surveys that the host belongs to, a few of them.
+    pub surveys: Vec<String>,
 }
 
 /// What came of a [`FetchOrder`].
@@ -283,6 +330,15 @@ pub struct ProbeTarget {
     pub host: Host,
     /// Whether the URL was https (a `http-head` probe then asks over TLS).
     pub secure: bool,
+}
+
+/// Why a server is probed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeReason {
+    /// Its subnet has no owner, and is to get the nearest one. The steward who asked; none if that is this access point itself.
+    Delegation(Option<AccessPoint>),
+    /// It is a member's own web server, by which the way to that member is measured.
+    Home(AccessPoint),
 }
 
 /// The result of a probe.

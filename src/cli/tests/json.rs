@@ -3,6 +3,7 @@
 use super::type_in;
 use crate::{
     cli::{crawl::CrawlView, doctor::look},
+    io::request_log::RequestLine,
     node::{
         api::fake::{self, FakeNode},
         config::Config,
@@ -200,6 +201,30 @@ fn of_a_crawl() -> Value {
     json!([CrawlView::of(&findings, &without), server])
 }
 
+/// A line of the log of requests that has everything.
+fn of_the_log() -> Value {
+    json!(RequestLine {
+        asked_at: WallTime(1_790_000_000_000),
+        reason: "second-try".to_owned(),
+        host: "a.test".to_owned(),
+        address: "192.0.2.1".parse().ok(),
+        port: Some(443),
+        path: Some("/".to_owned()),
+        path_sha256: Some("00".repeat(32)),
+        level: Some(1),
+        tree: Some("a.test".to_owned()),
+        run: Some(1),
+        surveys: vec!["unis".to_owned()],
+        access_point: Some(fake::access_point(3)),
+        fetch_status: Some(200),
+        failure: Some("closed".to_owned()),
+        bytes: Some(1),
+        took_ms: Some(1),
+        lines: Some(1),
+        ..RequestLine::default()
+    })
+}
+
 #[tokio::test]
 async fn every_output_follows_the_rules_and_is_explained() {
     let node = FakeNode::start("127.0.0.1:0").await;
@@ -213,6 +238,7 @@ async fn every_output_follows_the_rules_and_is_explained() {
     let mut outputs = of_a_daemon(&node).await;
     outputs.extend(of_commands(directory.path()).await);
     outputs.push(("crawl".to_owned(), of_a_crawl()));
+    outputs.push(("log".to_owned(), of_the_log()));
     let broken = Violation { at_ms: 1, what: "two members fetched one subnet at one time".to_owned() };
     outputs.push(("a broken promise".to_owned(), json!({ "first_violation": broken })));
     // The commands of the laboratory have names of their own, which are in no description of the API.

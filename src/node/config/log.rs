@@ -4,7 +4,10 @@ use super::{
     reader::Section,
     values::{self, Parsed},
 };
+use std::time::Duration;
 use toml::de::DeValue;
+
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Whether messages go to the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,11 +28,23 @@ pub struct LogConfig {
     pub level: String,
     /// Whether they go to journald or to standard error.
     pub journald: Journald,
+    /// Whether every request to a server is written down in the state directory.
+    pub requests: bool,
+    /// For how long that is kept, in whole days.
+    pub max_requests_age: Duration,
+    /// How many bytes of it are kept.
+    pub max_requests_bytes: u64,
 }
 
 impl Default for LogConfig {
     fn default() -> Self {
-        LogConfig { level: "info".to_owned(), journald: Journald::Auto }
+        LogConfig {
+            level: "info".to_owned(),
+            journald: Journald::Auto,
+            requests: true,
+            max_requests_age: DAY * 30,
+            max_requests_bytes: 64 << 20,
+        }
     }
 }
 
@@ -42,6 +57,9 @@ impl LogConfig {
         LogConfig {
             level: section.take("level", default.level, filter),
             journald: section.take("journald", default.journald, values::choice(JOURNALD)),
+            requests: section.take("requests", default.requests, values::truth),
+            max_requests_age: section.take("max_requests_age", default.max_requests_age, values::duration(DAY..=DAY * 3_650)),
+            max_requests_bytes: section.take("max_requests_bytes", default.max_requests_bytes, values::size((1 << 20)..=(1 << 40))),
         }
     }
 }

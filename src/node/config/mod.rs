@@ -58,6 +58,9 @@ pub const SERVICE_CONFIG: &str = "/etc/nearcrawl/nearcrawl.toml";
 /// What `nearcrawl hierarchy renew` puts into the state directory, if the configuration names no other place.
 const RENEWED_SNAPSHOT: &str = "hierarchy.snapshot";
 
+/// The directory of the log of requests, in the state directory.
+const REQUESTS: &str = "requests";
+
 /// The longest configuration that is read, in bytes.
 const MAX_CONFIG: u64 = 1 << 20;
 
@@ -226,6 +229,11 @@ impl Config {
     pub fn snapshot(&self) -> Option<PathBuf> {
         let renewed = || Some(self.snapshot_place()).filter(|place| self.hierarchy.delegated.is_empty() && place.is_file());
         self.hierarchy.snapshot.clone().or_else(renewed)
+    }
+
+    /// Where the log of requests is.
+    pub fn requests_directory(&self) -> PathBuf {
+        self.state_dir.join(REQUESTS)
     }
 
     /// Whether the daemon may crawl with this configuration.

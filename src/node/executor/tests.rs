@@ -15,7 +15,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
     edition::Edition,
-    fetch::{FetchOrder, FetchOutcome, FetchPurpose, ProbeTarget},
+    fetch::{FetchOrder, FetchOutcome, FetchPurpose, ProbeReason, ProbeTarget},
     fingerprint::{Fingerprint, FingerprintKey},
     ids::{QuestionId, SiteNumber},
     journal::{JournalEntry, JournalKey, JournalRow},
@@ -61,6 +61,7 @@ impl Bench {
             validators: Default::default(),
             front: true,
             evaluate: false,
+            reason: Default::default(),
         }
     }
 
@@ -146,7 +147,11 @@ async fn a_probe_and_a_look_up_whose_tasks_panic_fail() {
     let address = bench.site.address;
     let probe = |question| {
         let question = QuestionId(question);
-        Command::Web(WebCommand::Probe { question, target: ProbeTarget { address, host: "good.test".parse().unwrap(), secure: false } })
+        Command::Web(WebCommand::Probe {
+            question,
+            target: ProbeTarget { address, host: "good.test".parse().unwrap(), secure: false },
+            reason: ProbeReason::Delegation(None),
+        })
     };
     match after_a_panic(TaskKind::Probe, bench.told(probe(1))).await {
         Event::Probed { question: QuestionId(1), report } => assert_eq!(report.rtt_us, Err(FetchError::Crashed)),

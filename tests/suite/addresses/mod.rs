@@ -87,6 +87,7 @@ impl Clients {
                     validators: Default::default(),
                     front: true,
                     evaluate: false,
+                    reason: Default::default(),
                 };
                 assert_eq!(self.fetcher.fetch(order).await.outcome, FetchOutcome::Failed(FetchError::ForbiddenAddress), "{text}");
                 for kind in [ProbeKind::Tcp, ProbeKind::HttpHead] {

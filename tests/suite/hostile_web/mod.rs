@@ -144,7 +144,15 @@ fn order(case: &Case, address: SocketAddr) -> FetchOrder {
     let purpose = if case.robots.is_some() && case.class == "W10" { FetchPurpose::Robots } else { FetchPurpose::Page };
     let path = if purpose == FetchPurpose::Robots { "/robots.txt" } else { "/" };
     let url = PageUrl::parse(&format!("{scheme}://{}.hostile.test:{port}{path}", case.name)).unwrap();
-    FetchOrder { url, address: address.ip(), purpose, validators: Default::default(), front: true, evaluate: false }
+    FetchOrder {
+        url,
+        address: address.ip(),
+        purpose,
+        validators: Default::default(),
+        front: true,
+        evaluate: false,
+        reason: Default::default(),
+    }
 }
 
 /// Asks a server twice, and says what is wrong with that.

@@ -151,8 +151,17 @@ pub(super) fn is_over(now: WallTime, site: &Site) -> bool {
     site.finished() && quiet >= NOTHING_CAME
 }
 
-/// How a request is sent: with what the run before knew, if anything can be known.
-pub(super) fn request(cx: &Context, site: &Site, order: FetchOrder) -> Command {
+/// So many surveys are named as a reason for one request.
+const MAX_SURVEYS_NAMED: usize = 4;
+
+/// How a request is sent: with its reason, and with what the run before knew, if anything can be known.
+pub(super) fn request(cx: &Context, site: &Site, mut order: FetchOrder) -> Command {
+    order.reason = site.reason();
+    if cx.wishes.living().next().is_some() {
+        let place = cx.place_of(site.address);
+        let having = cx.wishes.living().filter(|kept| kept.has(&site.key.host, &site.tree, &place));
+        order.reason.surveys = having.take(MAX_SURVEYS_NAMED).map(|kept| kept.survey.plan.name.clone()).collect();
+    }
     if site.memory == Memory::Ready && order.purpose == FetchPurpose::Page {
         Command::Web(WebCommand::Revisit { page: cx.secret.of(order.url.as_str()), site: site.number, order })
     } else {

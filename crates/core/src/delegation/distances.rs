@@ -9,7 +9,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     distances::{Distances, MAX_TOLD},
-    fetch::{ProbeReport, ProbeTarget},
+    fetch::{ProbeReason, ProbeReport, ProbeTarget},
     ids::QuestionId,
     message::Gossip,
     time::{Millis, Moment},
@@ -131,7 +131,8 @@ impl MemberDistances {
         }
         let question = cx.number();
         self.timing.insert(question, who);
-        cx.commands.push_back(Command::Web(WebCommand::Probe { question, target: ProbeTarget { address, host, secure: false } }));
+        let target = ProbeTarget { address, host, secure: false };
+        cx.commands.push_back(Command::Web(WebCommand::Probe { question, target, reason: ProbeReason::Home(who) }));
     }
 
     /// The way to a member's web server was timed, if this was such a question.
@@ -301,7 +302,7 @@ mod tests {
         let mut known = Vec::new();
         for rtt_us in answers {
             distances.tick(&mut cx, &members);
-            let [Command::Web(WebCommand::Probe { question, target })] = &cx.take_commands()[..] else { panic!("it is timed") };
+            let [Command::Web(WebCommand::Probe { question, target, .. })] = &cx.take_commands()[..] else { panic!("it is timed") };
             assert_eq!(target.address, "192.0.2.7:81".parse().unwrap());
             assert!(distances.home_timed(&cx, &mut knowledge, *question, ProbeReport { rtt_us, took: 10 }));
             known.push(distances.round_trip(OTHER));

@@ -12,7 +12,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    fetch::{ProbeReport, ProbeTarget},
+    fetch::{ProbeReason, ProbeReport, ProbeTarget},
     ids::{QuestionId, Ticket},
     message::Response,
     receipt::{Declined, Receipt, SignedReceipt},
@@ -144,9 +144,9 @@ impl Prober {
     fn probe(&mut self, cx: &mut Context, asked_by: Option<(AccessPoint, Ticket)>, order: ProbeOrder) {
         let question = cx.number();
         cx.counters.probes += 1;
-        let target = order.target.clone();
+        let (target, reason) = (order.target.clone(), ProbeReason::Delegation(asked_by.map(|(steward, _)| steward)));
         self.running.insert(question, Probing { asked_by, order });
-        cx.commands.push_back(Command::Web(WebCommand::Probe { question, target }));
+        cx.commands.push_back(Command::Web(WebCommand::Probe { question, target, reason }));
     }
 
     /// A probe of ours ended. The steward who asked is answered; if that is us, returns the subnet and the receipt.

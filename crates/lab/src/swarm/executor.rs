@@ -107,7 +107,7 @@ impl World {
                 let answer = self.resolve(&host);
                 self.schedule(who, 30, SimEventKind::Event(Box::new(Event::Resolved { host, answer })));
             }
-            WebCommand::Probe { question, target } => {
+            WebCommand::Probe { question, target, .. } => {
                 let rtt_us = self.round_trip_us(who, target.address.ip());
                 let took = Millis::from(rtt_us / 1000);
                 self.contact(who, target.address.ip(), took, Purpose::Probe);

@@ -44,7 +44,15 @@ fn order(address: SocketAddr, path: &str) -> FetchOrder {
 }
 
 fn order_as(url: &str, address: IpAddr, purpose: FetchPurpose) -> FetchOrder {
-    FetchOrder { url: PageUrl::parse(url).unwrap(), address, purpose, validators: Default::default(), front: true, evaluate: false }
+    FetchOrder {
+        url: PageUrl::parse(url).unwrap(),
+        address,
+        purpose,
+        validators: Default::default(),
+        front: true,
+        evaluate: false,
+        reason: Default::default(),
+    }
 }
 
 fn decoded(report: &FetchReport) -> u64 {

@@ -82,6 +82,7 @@ async fn ten_thousand_changes_of_mind_bring_no_connection_to_a_forbidden_address
                     validators: Default::default(),
                     front: true,
                     evaluate: false,
+                    reason: Default::default(),
                 };
                 match resolver.resolve(&url.host(), None).await {
                     Ok(located) => {

@@ -27,7 +27,7 @@ use held_back::Withheld;
 use nearcrawl_model::{
     account::Changes,
     failing_pages::FailingPages,
-    fetch::{FetchError, FetchOrder, FetchPurpose},
+    fetch::{FetchError, FetchOrder, FetchPurpose, FetchReason, FetchRule},
     fingerprint::{Fingerprint, FingerprintKey},
     ids::SiteNumber,
     journal::{JournalEntry, JournalKey, SkipReason, VisitOutcome},
@@ -186,7 +186,31 @@ pub struct Site {
 impl Site {
     pub(super) fn order(&self, url: PageUrl, purpose: FetchPurpose) -> FetchOrder {
         let front = purpose == FetchPurpose::Page && self.may_be_front(&url);
-        FetchOrder { url, address: self.address, purpose, validators: Validators::default(), front, evaluate: false }
+        FetchOrder {
+            url,
+            address: self.address,
+            purpose,
+            validators: Validators::default(),
+            front,
+            evaluate: false,
+            reason: FetchReason::default(),
+        }
+    }
+
+    /// Why what is being asked is asked.
+    pub(crate) fn reason(&self) -> FetchReason {
+        let page = match &self.asking {
+            Some(Asking::Page(waiting)) => Some(waiting),
+            Some(Asking::Robots(_)) | None => None,
+        };
+        let rule = page.map_or(FetchRule::Robots, |waiting| match waiting {
+            waiting if self.tried.contains(&waiting.fingerprint) => FetchRule::SecondTry,
+            Waiting { hops: 1.., .. } => FetchRule::Redirect,
+            Waiting { level: 0, .. } => FetchRule::Start,
+            _ => FetchRule::Link,
+        });
+        let level = page.map_or(0, |waiting| waiting.level);
+        FetchReason { rule, level, tree: Some(self.tree.clone()), run: self.key.run, surveys: Vec::new() }
     }
 
     /// Whether something of it is under way: a request, a page that is being read, a question to the seen set.

@@ -87,6 +87,30 @@ fn robots_comes_first_then_levels_in_the_order_of_discovery() {
 }
 
 #[test]
+fn each_request_has_the_rule_that_led_to_it() {
+    let urls = vec![(page("/"), 0, 0), (page("/moved"), 0, 1), (page("/a"), 1, 0)];
+    let (key, mut all) = opened();
+    all.push(JournalEntry::Admitted { urls });
+    let mut site = replay(key, SiteNumber(1), &all, &rules(), &KEY).unwrap().site;
+    let mut asked = Vec::new();
+    let mut failed = false;
+    while let Next::Fetch(order) = site.next(WallTime(4), &rules(), &KEY) {
+        site.sent(&order, &KEY);
+        let (reason, path) = (site.reason(), order.url.path_and_query().to_owned());
+        site.asking = None;
+        assert_eq!((reason.run, reason.tree), (1, Some("a.ke".parse().unwrap())), "{path}");
+        asked.push(format!("{path} {} {}", reason.rule.word(), reason.level));
+        if path == "/" && !std::mem::replace(&mut failed, true) {
+            assert!(site.page_failed(KEY.of(order.url.as_str()), FetchError::ConnectTimeout).is_some());
+            continue;
+        }
+        let entry = if order.purpose == FetchPurpose::Robots { robots("") } else { visited(&path, reason.level, &[], &[]) };
+        site.apply(&entry, &rules(), &KEY);
+    }
+    assert_eq!(asked, ["/robots.txt robots 0", "/ start 0", "/ second-try 0", "/moved redirect 0", "/a link 1"]);
+}
+
+#[test]
 fn what_robots_forbids_is_set_aside_and_counted() {
     let entries = [JournalEntry::Admitted { urls: found(&[("/", 0), ("/private/x", 0)]) }, robots("User-agent: *\nDisallow: /private")];
     let (site, asked) = play(&entries, &rules());

@@ -1,0 +1,180 @@
+//! Whom did this access point ask, when, and why? A log of every request to a server outside of the swarm: JSON lines, one file a day or
+//! several, kept for so many days and bytes as the configuration says.
+//!
+//! A thread of its own writes. Whoever has a line gives it to a bounded queue and never waits: if the disk is full, or does not keep up,
+//! lines are dropped and counted, and the next line that is written says how many are missing. Nothing is synchronised: a power cut may
+//! cost the last seconds.
+
+mod files;
+mod line;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+pub use files::RequestLogConfig;
+pub use line::{RequestKind, RequestLine};
+pub use reader::Reader;
+
+use crate::io::tasks::{self, TaskKind};
+use files::Files;
+use nearcrawl_model::time::WallTime;
+use std::{
+    io,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+/// Lines that may wait for the disk; each takes some hundred bytes.
+const MAX_QUEUED: usize = 4_096;
+
+/// Lines that are written at once.
+const MAX_AT_ONCE: usize = 256;
+
+/// How often it is looked for files that are too old, though nothing is written.
+const LOOK_EVERY: Duration = Duration::from_secs(3_600);
+
+/// At its end the log waits for so long for the disk.
+const CLOSE_WITHIN: Duration = Duration::from_secs(3);
+
+/// The log, for those who have lines. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RequestLog(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// None once it is closed.
+    lines: Mutex<Option<SyncSender<RequestLine>>>,
+    /// Says when the thread has written everything, by going away.
+    ended: Mutex<Receiver<()>>,
+    counters: Arc<Counters>,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    written: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl RequestLog {
+    /// Begins its thread. Nothing is written before there is a line.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(config: RequestLogConfig) -> io::Result<RequestLog> {
+        let (lines, waiting) = sync_channel(MAX_QUEUED);
+        let (alive, ended) = sync_channel::<()>(0);
+        let counters = Arc::<Counters>::default();
+        let counted = Arc::clone(&counters);
+        thread::Builder::new().name("request-log".to_owned()).spawn(move || {
+            let _alive = alive;
+            let _running = tasks::begin(TaskKind::RequestLog);
+            Writer { files: Files::new(config), counters: counted, started: now(), begun: false, told: 0, failing: false }.serve(&waiting);
+        })?;
+        Ok(RequestLog(Arc::new(Shared { lines: Mutex::new(Some(lines)), ended: Mutex::new(ended), counters })))
+    }
+
+    /// Gives a line to be written; it is dropped and counted if too many wait.
+    pub fn write(&self, line: RequestLine) {
+        let lines = self.0.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = lines.as_ref().is_some_and(|lines| lines.try_send(line).is_ok());
+        if !taken {
+            self.0.counters.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lines that were written.
+    pub fn written(&self) -> u64 {
+        self.0.counters.written.load(Ordering::Relaxed)
+    }
+
+    /// Lines that could not be written.
+    pub fn dropped(&self) -> u64 {
+        self.0.counters.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Waits until everything is written, a moment at most. What comes later is dropped.
+    pub fn close(&self) {
+        drop(self.0.lines.lock().unwrap_or_else(PoisonError::into_inner).take());
+        // It answers by ending; a disk that hangs is not waited for.
+        let _ = self.0.ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(CLOSE_WITHIN);
+    }
+}
+
+fn now() -> WallTime {
+    WallTime(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64))
+}
+
+/// What the thread works with.
+struct Writer {
+    files: Files,
+    counters: Arc<Counters>,
+    started: WallTime,
+    /// Whether the log says that it began.
+    begun: bool,
+    /// Of the lines that were dropped, so many are told of in the log.
+    told: u64,
+    /// Whether the last attempt to write failed.
+    failing: bool,
+}
+
+impl Writer {
+    fn serve(mut self, waiting: &Receiver<RequestLine>) {
+        let _ = self.files.prune(now());
+        loop {
+            match waiting.recv_timeout(LOOK_EVERY) {
+                Ok(first) => {
+                    let lines: Vec<RequestLine> = std::iter::once(first).chain(waiting.try_iter().take(MAX_AT_ONCE - 1)).collect();
+                    self.write(&lines);
+                }
+                Err(RecvTimeoutError::Timeout) => drop(self.files.prune(now())),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        if self.begun {
+            // Where it cannot be written, what is missing is not known: as after a kill.
+            let now = now();
+            let _ = self.files.append(&encoded([&RequestLine::mark(now, RequestKind::End)]), now);
+        }
+    }
+
+    fn write(&mut self, lines: &[RequestLine]) {
+        let now = now();
+        let begin = (!self.begun).then(|| RequestLine::mark(self.started, RequestKind::Begin));
+        let dropped = self.counters.dropped.load(Ordering::Relaxed);
+        let gap = (dropped > self.told).then(|| RequestLine::gap(now, dropped - self.told));
+        let text = encoded(begin.iter().chain(&gap).chain(lines));
+        let count = lines.len() as u64;
+        match self.files.append(&text, now) {
+            Ok(()) => {
+                (self.told, self.begun) = (dropped, true);
+                self.counters.written.fetch_add(count, Ordering::Relaxed);
+                if std::mem::take(&mut self.failing) {
+                    tracing::info!("the log of requests is written again");
+                }
+            }
+            Err(why) => {
+                let dropped = self.counters.dropped.fetch_add(count, Ordering::Relaxed) + count;
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::warn!("the log of requests cannot be written, {dropped} lines are dropped, and those to come: {why}");
+                }
+            }
+        }
+    }
+}
+
+/// Lines as they are written.
+fn encoded<'a>(lines: impl IntoIterator<Item = &'a RequestLine>) -> Vec<u8> {
+    let mut text = Vec::new();
+    for line in lines {
+        // A line of plain values always encodes.
+        if serde_json::to_writer(&mut text, line).is_ok() {
+            text.push(b'\n');
+        }
+    }
+    text
+}

@@ -1,0 +1,104 @@
+//! What is in the log of requests? Read line by line, from a moment on, also while it is written to.
+
+use super::{
+    files::{self, LogFile},
+    line::RequestLine,
+};
+use nearcrawl_model::time::WallTime;
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Seek, SeekFrom},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+/// A longer line is none of ours.
+const MAX_LINE: u64 = 64 << 10;
+
+/// Reads a log, and goes on where it stopped.
+#[derive(Debug)]
+pub struct Reader {
+    directory: PathBuf,
+    since: WallTime,
+    /// The file that was read last, and how far.
+    at: Option<(LogFile, u64)>,
+    bad: u64,
+}
+
+impl Reader {
+    /// Of the log in this directory, from this moment on.
+    pub fn new(directory: &Path, since: WallTime) -> Reader {
+        Reader { directory: directory.to_owned(), since, at: None, bad: 0 }
+    }
+
+    /// Lines that could not be read: of a process that was killed while it wrote, or damaged.
+    pub fn bad(&self) -> u64 {
+        self.bad
+    }
+
+    /// The day of the oldest file, as the moment at which it begins.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn oldest(directory: &Path) -> io::Result<Option<WallTime>> {
+        Ok(files::list(directory)?.first().map(|file| WallTime(file.day.saturating_mul(86_400_000))))
+    }
+
+    /// Reads what has come since the last time, the oldest first, until there is no more or the visitor has enough.
+    ///
+    /// # Errors
+    /// A file cannot be read. One that was removed meanwhile, for its age, is no error.
+    pub fn read(&mut self, visit: &mut dyn FnMut(RequestLine) -> ControlFlow<()>) -> io::Result<()> {
+        let files = files::list(&self.directory)?;
+        let first = self.at.as_ref().map(|(file, _)| file.clone());
+        let wanted = |file: &&LogFile| match &first {
+            Some(first) => *file >= first,
+            None => file.day >= files::day_of(self.since),
+        };
+        let wanted: Vec<LogFile> = files.iter().filter(wanted).cloned().collect();
+        let last = wanted.last().cloned();
+        for file in wanted {
+            let offset = self.at.as_ref().filter(|(at, _)| *at == file).map_or(0, |(_, offset)| *offset);
+            let is_last = Some(&file) == last.as_ref();
+            if self.read_file(file, offset, is_last, visit)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_file(
+        &mut self,
+        of: LogFile,
+        mut offset: u64,
+        is_last: bool,
+        visit: &mut dyn FnMut(RequestLine) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
+        let mut file = match File::open(&of.path) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(ControlFlow::Continue(())),
+            file => file?,
+        };
+        file.seek(SeekFrom::Start(offset))?;
+        let mut file = BufReader::new(file);
+        let mut line = Vec::new();
+        let mut flow = ControlFlow::Continue(());
+        while flow.is_continue() {
+            line.clear();
+            let length = io::Read::take(&mut file, MAX_LINE).read_until(b'\n', &mut line)? as u64;
+            let is_whole = line.last() == Some(&b'\n') || length == MAX_LINE;
+            // The rest of the last line may be on its way.
+            if length == 0 || (!is_whole && is_last) {
+                break;
+            }
+            offset += length;
+            match serde_json::from_slice::<RequestLine>(&line) {
+                Ok(line) if line.asked_at >= self.since => flow = visit(line),
+                Ok(_) => {}
+                Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
+                Err(_) => self.bad += 1,
+            }
+        }
+        self.at = Some((of, offset));
+        Ok(flow)
+    }
+}
