@@ -171,7 +171,7 @@ impl Played {
         let now = Now { moment: Moment(1_000_000), wall: WallTime(1_700_000_000_000) };
         let signed = told.signed.into_iter().map(|(by, claim)| accepted(claim, by)).take(8);
         // What is no page of the book is no survey either, and the other way round.
-        let surveys = told.contacts.clone();
+        let (surveys, survey_probes) = (told.contacts.clone(), told.contacts.clone());
         let identity = Identity {
             key: key(1),
             incarnation: u64::from(told.incarnation),
@@ -184,6 +184,7 @@ impl Played {
             store: StoreId(1),
             contacts: told.contacts,
             surveys,
+            survey_probes,
         };
         let crawler = Crawler::new(identity, settings(), HIERARCHY.clone(), now);
         let mut played = Played { crawler, now, asked: Vec::new() };

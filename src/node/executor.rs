@@ -3,7 +3,7 @@
 use super::{
     exports::{self, ExportAsker},
     peer_transfers::{self, PeerQuestion},
-    query::Reply,
+    query::{NoProbesError, ProbesReply, Reply},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
     revisit,
@@ -31,6 +31,8 @@ use nearcrawl_model::{
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
     server_rows::{RowsOf, ServerRows},
+    survey::SurveyId,
+    survey_probes::SurveyProbes,
     time::Millis,
     url::Host,
     view::LimitView,
@@ -432,6 +434,28 @@ impl Executor {
                 _ => Err(format!("{} does not answer", of.short())),
             };
             answer_rows(swarm.as_ref(), asker, answer);
+            None
+        });
+    }
+
+    /// Asks a member what its probes of a survey's sample came to.
+    pub fn ask_probes(&mut self, of: AccessPoint, survey: SurveyId, reply: ProbesReply) {
+        let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
+            // A caller that has stopped waiting is no error.
+            let why = "too many readers ask at once; ask again in a second".to_owned();
+            return drop(reply.send(Err(NoProbesError::NoAnswer(why))));
+        };
+        let asking = self.asking.clone();
+        self.spawn_told(async move {
+            let answer = tasks::run(TaskKind::ReaderRelay, peer_transfers::ask(&asking, of, Request::SurveyProbes(survey))).await;
+            drop(turn);
+            let answer = match answer.ok().flatten() {
+                // Whoever is asked speaks for itself.
+                Some(Response::SurveyProbes(Some(probes))) => Ok(SurveyProbes { access_point: of, ..*probes }),
+                Some(Response::SurveyProbes(None)) => Err(format!("{} does not know the survey yet", of.short())),
+                _ => Err(format!("{} does not answer", of.short())),
+            };
+            drop(reply.send(answer.map_err(NoProbesError::NoAnswer)));
             None
         });
     }

@@ -3,7 +3,7 @@
 use super::{
     error::NodeError,
     keyfile,
-    store_queue::{contacts_page, survey_slot},
+    store_queue::{contacts_page, survey_probes_slot, survey_slot},
 };
 use crate::io::{store::Store, swarm::SwarmSecrets};
 use nearcrawl_core::{allowance::Kept, delegation::contacts::PAGES};
@@ -69,6 +69,8 @@ pub struct PersistedState {
     pub surveys: Vec<Vec<u8>>,
     /// How much of the operator's allowance is used.
     pub allowance: Option<Kept>,
+    /// What was probed for them.
+    pub survey_probes: Vec<Vec<u8>>,
 }
 
 /// Reads them, and stores the number of a new start.
@@ -84,9 +86,10 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
     for page in 0..PAGES {
         contacts.extend(store.meta_get(&contacts_page(page)).await?);
     }
-    let mut surveys = Vec::new();
+    let (mut surveys, mut survey_probes) = (Vec::new(), Vec::new());
     for slot in 0..MAX_SURVEYS as u16 {
         surveys.extend(store.meta_get(&survey_slot(slot)).await?);
+        survey_probes.extend(store.meta_get(&survey_probes_slot(slot)).await?);
     }
     Ok(PersistedState {
         store: store_id(store).await?,
@@ -100,6 +103,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         contacts,
         surveys,
         allowance: get(store, ALLOWANCE).await?,
+        survey_probes,
     })
 }
 

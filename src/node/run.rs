@@ -596,6 +596,7 @@ impl Daemon {
                 self.allowance.resume(reply);
                 self.look_at_allowance();
             }
+            Some(Action::AskProbes { survey, of, reply }) => self.executor.ask_probes(of, survey, reply),
             Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),
         }
     }

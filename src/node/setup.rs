@@ -328,6 +328,7 @@ pub fn crawler(
         store: persisted.store,
         contacts: persisted.contacts.clone(),
         surveys: persisted.surveys.clone(),
+        survey_probes: persisted.survey_probes.clone(),
     };
     Crawler::new(identity, settings, hierarchy, now)
 }

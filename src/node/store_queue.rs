@@ -229,6 +229,10 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
             store.meta_put(&survey_slot(slot), bytes).await?;
             Some(Event::Survey(SurveyEvent::Stored { write }))
         }
+        StoreCommand::StoreSurveyProbes { write, slot, bytes } => {
+            store.meta_put(&survey_probes_slot(slot), bytes).await?;
+            Some(Event::Survey(SurveyEvent::ProbesStored { write }))
+        }
         StoreCommand::KeepContacts { page, bytes } => {
             store.meta_put(&contacts_page(page), bytes).await?;
             None
@@ -260,6 +264,11 @@ pub fn contacts_page(page: u8) -> String {
 /// Where a survey is stored.
 pub fn survey_slot(slot: u16) -> String {
     format!("survey-{slot:04x}")
+}
+
+/// Where what was probed for a survey is stored.
+pub fn survey_probes_slot(slot: u16) -> String {
+    format!("survey-probes-{slot:04x}")
 }
 
 /// What is told of copies to those who compare them with theirs, which have so many rows. Long ones wait for the next question.

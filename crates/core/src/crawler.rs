@@ -89,7 +89,7 @@ impl Crawler {
         };
         crawler.wake_votes();
         crawler.delegation.wake(&crawler.context, &identity.contacts);
-        crawler.surveys.wake(&mut crawler.context, &identity.surveys);
+        crawler.surveys.wake(&mut crawler.context, &identity.surveys, &identity.survey_probes);
         crawler.wake_claims(identity.claims);
         crawler
     }
@@ -124,10 +124,7 @@ impl Crawler {
                 self.delegation.distance_measured(&self.context, to, rtt_us, remote)
             }
             Event::Resolved { host, answer } => self.resolved(&host, answer),
-            Event::Probed { question, report } => {
-                let (delegation, context, others) = self.delegating();
-                delegation.probed(context, others, question, report)
-            }
+            Event::Probed { question, report } => self.probed(question, report),
             Event::BodyReceived { address, took } => self.crawl.body_received(&self.context, address, took),
             Event::Fetched { address, report } => self.fetched(address, report, None),
             Event::Revisited { address, report, previous } => self.fetched(address, report, previous),

@@ -307,6 +307,11 @@ pub enum SurveyEvent {
         /// The number of its [`StoreCommand::StoreSurvey`].
         write: WriteId,
     },
+    /// What was probed for a survey is durable.
+    ProbesStored {
+        /// The number of its [`StoreCommand::StoreSurveyProbes`].
+        write: WriteId,
+    },
 }
 
 /// What a replica says to rows that it was sent.
@@ -483,6 +488,15 @@ pub enum StoreCommand {
         before: JournalKey,
         /// Except the newest of them that has its first row: it is compared with. One without is no run that could be.
         but_newest: bool,
+    },
+    /// Store what was probed for the survey in this slot; it replaces what is there. Answered with [`SurveyEvent::ProbesStored`].
+    StoreSurveyProbes {
+        /// To be named when it is done.
+        write: WriteId,
+        /// The slot of the survey, below [`nearcrawl_model::survey::MAX_SURVEYS`].
+        slot: u16,
+        /// What.
+        bytes: Vec<u8>,
     },
 }
 

@@ -55,6 +55,8 @@ pub(crate) enum Pending {
     Surveys,
     /// Its distinct sets.
     Distinct,
+    /// When we may probe the server whose turn it is.
+    ProbeTurn,
 }
 
 /// What a member was asked in a comparison of ownership maps.

@@ -115,6 +115,8 @@ impl Crawler {
                 self.answer(ticket, Response::Noted);
                 self.gossiped(from, *gossip);
             }
+            Request::SurveyProbes(survey) => self.answer(ticket, Response::SurveyProbes(self.view().survey_probes(&survey).map(Box::new))),
+            Request::ProbeTurn(address) => self.probe_turn_wanted(ticket, address),
             Request::CompareSurveys(theirs) => self.surveys.compared(&mut self.context, ticket, theirs),
             Request::SendSurveys(ids) => self.surveys.wanted(&mut self.context, ticket, &ids),
             Request::CompareRows(journals) => self.replication.compare_rows(&mut self.context, &self.ownership, from, ticket, journals),
@@ -225,6 +227,8 @@ impl Crawler {
             (Pending::Totals { .. } | Pending::Told, _) => {}
             (Pending::CrossTotals(by), Some(Response::CrossTotals(table))) => self.report.cross_totals_came(from, by, Some(*table)),
             (Pending::CrossTotals(by), _) => self.report.cross_totals_came(from, by, None),
+            (Pending::ProbeTurn, Some(Response::ProbeTurn(after))) => self.surveys.turn_told(&self.context, Some(after)),
+            (Pending::ProbeTurn, _) => self.surveys.turn_told(&self.context, None),
             (Pending::SurveyHeads, Some(Response::SurveyHeads(Some(theirs)))) => self.surveys.heads_came(&mut self.context, from, &theirs),
             (Pending::Surveys, Some(Response::Surveys(signed))) => self.surveys.came(&mut self.context, signed),
             (Pending::SurveyHeads | Pending::Surveys, _) => {}

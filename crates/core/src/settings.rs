@@ -99,4 +99,6 @@ pub struct Identity {
     pub contacts: Vec<Vec<u8>>,
     /// The surveys, as [`StoreCommand::StoreSurvey`] had them stored.
     pub surveys: Vec<Vec<u8>>,
+    /// What was probed for them, as [`StoreCommand::StoreSurveyProbes`] had it stored.
+    pub survey_probes: Vec<Vec<u8>>,
 }

@@ -58,7 +58,12 @@ pub(crate) const TIMERS: &[Timer] = &[
     timer("crawl", "tells the stewards of hosts where they are, if others were their stewards before", SECOND, Crawler::tick_stewards),
     timer("hierarchy_version", "announces and adopts editions of the hierarchy", SECOND, Crawler::tick_hierarchy),
     timer("crawl", "forgets addresses whose rest is over", MINUTE, |c| c.crawl.tidy(&c.context)),
-    timer("survey", "ends surveys, compares them with other members, names starting URLs of lists", SECOND, Crawler::tick_surveys),
+    timer(
+        "survey",
+        "ends surveys, compares them with other members, probes samples, names starting URLs of lists",
+        SECOND,
+        Crawler::tick_surveys,
+    ),
     timer("voting", "forgets accepted claims that every member knows", MINUTE, Crawler::tidy_votes),
     timer("delegation", "forgets rests and reservations that are over", MINUTE, |c| c.delegation.tidy(&c.context)),
     timer("delegation", "stores changed pages of the book of contacts", 1, |c| c.delegation.keep_contacts(&mut c.context)),

@@ -470,6 +470,7 @@ fn side(who: usize, claims: Vec<SignedClaim>, lists: Vec<SignedList>, hierarchy:
         store: Default::default(),
         contacts: Vec::new(),
         surveys: Vec::new(),
+        survey_probes: Vec::new(),
     };
     let now = Now { moment: Moment(0), wall: WallTime(1_700_000_000_000) };
     let crawler = Crawler::new(identity, settings(who == NEWCOMER), hierarchy.clone(), now);

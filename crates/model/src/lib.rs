@@ -42,6 +42,7 @@ pub mod sketch;
 pub mod subnet;
 pub mod summary;
 pub mod survey;
+pub mod survey_probes;
 pub mod time;
 pub mod trend;
 pub mod url;

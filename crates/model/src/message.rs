@@ -21,6 +21,7 @@ use super::{
     subnet::Subnet,
     summary::{Dimension, RollUp, SwarmResults},
     survey::{MAX_SURVEYS, SignedSurvey, SurveyHead, SurveyId, SurveysDigest},
+    survey_probes::SurveyProbes,
     time::Millis,
     url::Host,
     vote::{BallotAnswer, BallotRequest, DoubleVote, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart, Voted},
@@ -170,6 +171,11 @@ pub enum Request {
     SendSurveys(#[serde(deserialize_with = "at_most::<_, _, MAX_SURVEYS>")] Vec<SurveyId>),
     /// Send your distinct sets, unless they are those with this digest. Answered with [`Response::Distinct`].
     Distinct(u64),
+    /// For a reader: what the receiver's probes of this survey's sample came to. Answered with [`Response::SurveyProbes`].
+    SurveyProbes(SurveyId),
+    /// To the owner of this address: may the sender probe it once for a survey? Answered with [`Response::ProbeTurn`], or refused by who does not
+    /// own it.
+    ProbeTurn(IpAddr),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -301,6 +307,10 @@ pub enum Response {
     SurveyHeads(#[serde(deserialize_with = "heads")] Option<Vec<SurveyHead>>),
     /// To `SendSurveys`: those of them that the answering member has, as many as fit into a message.
     Surveys(#[serde(deserialize_with = "at_most::<_, _, MAX_SURVEYS>")] Vec<SignedSurvey>),
+    /// To `SurveyProbes`: none if the answering member has no such survey, or one without a sample.
+    SurveyProbes(Option<Box<SurveyProbes>>),
+    /// To `ProbeTurn`: after so many milliseconds nobody else asks the address anything for a moment; none if it is to be asked again later.
+    ProbeTurn(Option<Millis>),
 }
 
 fn heads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<SurveyHead>>, D::Error> {

@@ -12,7 +12,7 @@ use super::{
     url::{Host, PageUrl},
 };
 use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -64,6 +64,9 @@ pub const MAX_DELAY: Millis = 3_600_000;
 
 /// The greatest multiple of an answer's time that a survey may wish a server to rest for.
 pub const MAX_FACTOR: u64 = 1_000;
+
+/// Hosts of a survey's list that every member may be wished to probe.
+pub const MAX_PROBED: u32 = 1_000;
 
 /// The greatest revision: no creator comes near it, and there is always a next one.
 pub const MAX_REVISION: u64 = 1 << 48;
@@ -184,6 +187,16 @@ pub struct SurveyPlan {
     pub contact: String,
     /// Its list.
     pub entries: Vec<SurveyEntry>,
+    /// How many hosts of its list every member probes once, 1 to [`MAX_PROBED`]; none if that is not wished. Stands behind everything else,
+    /// and where it is none nothing stands there: such a survey has the bytes that it had before there was this field.
+    #[serde(default, deserialize_with = "at_the_end", skip_serializing_if = "Option::is_none")]
+    pub probe: Option<u32>,
+}
+
+/// A value behind all others, which may be missing. What follows and is no such value is found by [`SignedSurvey::read`], which encodes anew.
+fn at_the_end<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    let is_text = from.is_human_readable();
+    Option::deserialize(from).or_else(|why| if is_text { Err(why) } else { Ok(None) })
 }
 
 /// A survey as its creator signs it.
@@ -354,6 +367,12 @@ impl SurveyPlan {
         if self.entries.is_empty() && self.scope.is_empty() {
             return Err(wrong("a survey needs a list of URLs or a scope"));
         }
+        if self.probe.is_some_and(|probe| !(1..=MAX_PROBED).contains(&probe)) {
+            return Err(wrong(format!("every member can probe 1 to {MAX_PROBED} hosts of a survey")));
+        }
+        if self.probe.is_some() && self.entries.is_empty() {
+            return Err(wrong("the hosts that every member probes are drawn from a list, and the survey has none"));
+        }
         self.entries.iter().try_for_each(|entry| check_labels(&entry.labels))
     }
 
@@ -389,6 +408,23 @@ impl Survey {
         if self.is_over(now) { SurveyState::Ended } else { self.state }
     }
 
+    /// The hosts that every member probes, each with its first URL in the order of URLs: those with the smallest hashes by a key that is this
+    /// survey's own. So all members draw the same ones, each host of the list with the same probability, in whatever order it has them.
+    pub fn sample(&self) -> Vec<(Host, &PageUrl)> {
+        let Some(size) = self.plan.probe else { return Vec::new() };
+        let mut hosts: BTreeMap<Host, &PageUrl> = BTreeMap::new();
+        for entry in &self.plan.entries {
+            let url = hosts.entry(entry.url.host()).or_insert(&entry.url);
+            *url = (&entry.url).min(*url);
+        }
+        let key = self.id();
+        let hash =
+            |host: &Host| half(Sha256::new().chain_update(SAMPLE_CONTEXT).chain_update(key.0).chain_update(host.as_str()).finalize());
+        let mut drawn: Vec<_> = hosts.into_iter().map(|(host, url)| (hash(&host), host, url)).collect();
+        drawn.sort();
+        drawn.into_iter().take(size as usize).map(|(_, host, url)| (host, url)).collect()
+    }
+
     fn check(&self) -> Result<(), SurveyError> {
         if !(1..=MAX_REVISION).contains(&self.revision) {
             return Err(wrong("a survey's revision is out of range"));
@@ -408,6 +444,9 @@ pub struct SignedSurvey {
 
 /// The domain separator of the signature, so that a signature of a survey is valid for nothing else.
 const SURVEY_CONTEXT: &[u8] = b"nearcrawl survey 1\0";
+
+/// The domain separator of the hashes by which hosts are drawn.
+const SAMPLE_CONTEXT: &[u8] = b"nearcrawl sample 1\0";
 
 fn signed_bytes(bytes: &[u8]) -> Vec<u8> {
     [SURVEY_CONTEXT, bytes].concat()
@@ -562,6 +601,8 @@ pub struct SurveyView {
     pub hosts: u64,
     /// Names of the labels of its list.
     pub labels: BTreeSet<String>,
+    /// How many hosts of its list every member probes once; none if that is not wished.
+    pub probe: Option<u32>,
     /// Its list, where one survey is asked for.
     #[serde(default)]
     pub entries: Vec<SurveyEntry>,
@@ -589,6 +630,7 @@ impl SurveyView {
             urls: plan.entries.len() as u64,
             hosts: plan.trees().len() as u64,
             labels: plan.label_names(),
+            probe: plan.probe,
             entries: Vec::new(),
         }
     }
@@ -637,6 +679,49 @@ mod tests {
         assert!(signed_next.head(&next) > head);
     }
 
+    /// Members of releases before there were samples have the same survey as today's if it has none, and refuse one that has.
+    #[test]
+    fn a_sample_stands_behind_everything_and_one_without_it_has_the_bytes_of_before() {
+        let key = SigningKey::from_bytes(&[1; 32]);
+        let without = survey(&key);
+        let with = Survey { plan: SurveyPlan { probe: Some(300), ..without.plan.clone() }, ..without.clone() };
+        let [before, after] = [&without, &with].map(|survey| SignedSurvey::sign(survey, &key).unwrap());
+        assert_eq!(after.bytes, [&before.bytes[..], &[1, 0xac, 0x02]].concat());
+        assert_eq!((before.open(), after.open()), (Ok(without), Ok(with)));
+        for tail in [&[0][..], &[1], &[1, 0], &[7], &[1, 5, 0]] {
+            let bytes = [&before.bytes[..], tail].concat();
+            let signature = key.sign(&signed_bytes(&bytes)).to_bytes().to_vec();
+            assert!(SignedSurvey { bytes, signature }.open().is_err(), "{tail:?}");
+        }
+        let text = |text: &str| serde_json::from_str::<SurveyPlan>(text);
+        let plan = serde_json::to_string(&survey(&key).plan).unwrap();
+        assert_eq!(text(&plan).unwrap().probe, None);
+        assert!(text(&plan.replacen('{', r#"{"probe": 7,"#, 1)).is_ok_and(|plan| plan.probe == Some(7)));
+        assert!(text(&plan.replacen('{', r#"{"probe": "many","#, 1)).is_err(), "what is no number is no missing one");
+    }
+
+    #[test]
+    fn a_sample_is_the_same_in_whatever_order_its_list_is_and_every_host_has_its_chance() {
+        let key = SigningKey::from_bytes(&[1; 32]);
+        let urls: Vec<String> = (0..40).flat_map(|n| [format!("https://h{n}.ke/b"), format!("https://h{n}.ke/a")]).collect();
+        let of = |name: &str, urls: &[String]| {
+            let entries = urls.iter().map(|url| entry(url, &[])).collect();
+            let plan = SurveyPlan { name: name.to_owned(), entries, probe: Some(10), ..SurveyPlan::default() };
+            let survey = Survey { plan, ..survey(&key) };
+            survey.sample().into_iter().map(|(host, url)| (host.to_string(), url.to_string())).collect::<Vec<_>>()
+        };
+        let sample = of("one", &urls);
+        assert_eq!(sample, of("one", &urls.iter().rev().cloned().collect::<Vec<_>>()));
+        assert!(sample.len() == 10 && sample.iter().all(|(host, url)| *url == format!("https://{host}/a")), "{sample:?}");
+        assert_eq!(of("one", &urls[..6]).len(), 3, "no more than there are");
+        let mut drawn: BTreeMap<String, u32> = BTreeMap::new();
+        for number in 0..400 {
+            of(&format!("s{number}"), &urls).into_iter().for_each(|(host, _)| *drawn.entry(host).or_default() += 1);
+        }
+        // Each is expected 100 times, with a standard deviation below 9.
+        assert!(drawn.len() == 40 && drawn.values().all(|times| (60..=140).contains(times)), "{drawn:?}");
+    }
+
     #[test]
     fn a_date_ends_it_and_decides_nothing_else() {
         let survey = survey(&SigningKey::from_bytes(&[1; 32]));
@@ -656,6 +741,9 @@ mod tests {
         refused(|plan| plan.description = "x".repeat(MAX_TEXT + 1), "description has more than");
         refused(|plan| plan.wishes.interval_ms = Some(1_000), "an hour to ten years");
         refused(|plan| plan.wishes.depth = Some(200), "a depth is 0 to 50");
+        refused(|plan| plan.probe = Some(0), "1 to 1000 hosts");
+        refused(|plan| plan.probe = Some(MAX_PROBED + 1), "1 to 1000 hosts");
+        refused(|plan| (plan.entries, plan.probe) = (Vec::new(), Some(5)), "the survey has none");
         refused(|plan| plan.scope.tlds = ["co.ke".to_owned()].into(), "no top-level domain");
         refused(|plan| plan.scope.countries = ["ke".to_owned()].into(), "write it like KE");
         refused(|plan| plan.entries[0].labels = vec![("b".to_owned(), "1".to_owned()), ("a".to_owned(), "1".to_owned())], "label twice");

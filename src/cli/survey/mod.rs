@@ -1,6 +1,7 @@
 //! `survey`: studies are made, listed, shown, paused, resumed and ended; and of any rows, those that belong to one.
 
 mod list;
+pub mod probes;
 mod results;
 mod rows;
 
@@ -16,7 +17,7 @@ use super::{
 use crate::node::api::StateBody;
 use clap::{Args, Subcommand};
 use nearcrawl_model::{
-    survey::{MAX_DEPTH, SurveyPlan, SurveyRef, SurveyScope, SurveyState, SurveyView, Wishes},
+    survey::{MAX_DEPTH, MAX_PROBED, SurveyPlan, SurveyRef, SurveyScope, SurveyState, SurveyView, Wishes},
     time::{Millis, WallTime},
     view::{Span, counted},
 };
@@ -36,12 +37,15 @@ pub const EXAMPLES: &str = "Examples:\n  \
 const CREATE_EXAMPLES: &str = "Examples:\n  \
     nearcrawl survey create universities --list unis.csv --depth 4 --evaluate\n  \
     nearcrawl survey create kenya --tld ke --country KE --every 30d\n  \
+    nearcrawl survey create near --list unis.csv --probe 100\n  \
     grep -v test urls.txt | nearcrawl survey create mine --list -\n\n\
     A list has one URL or host a line, each with labels if you like:\n  \
     https://www.uonbi.ac.ke/ sector=university city=Nairobi\n  \
     museums.or.ke sector=museum\n\
     or it is CSV with a header: a column `url` (or `host`), and one for each label. A host without a scheme is asked by https. # begins a comment.\n\n\
-    All members crawl what is in a survey, by its rules: a host in several by the deepest and politest of them, and once. No member crawls what its own configuration denies. Only the member that made a survey can change it.";
+    All members crawl what is in a survey, by its rules: a host in several by the deepest and politest of them, and once. No member crawls what its own configuration denies. Only the member that made a survey can change it.\n\n\
+    With --probe every member also measures its way to a sample of the list's hosts, drawn at random and the same for all: each once, by the probe of \
+    delegation and within its budget of contacts. `nearcrawl export placement` has the times.";
 
 /// Shown under `survey list --help`.
 const LIST_EXAMPLES: &str = "Examples:\n  \
@@ -118,6 +122,9 @@ pub struct CreateArgs {
     /// Visit the hosts again after so long, like 30d
     #[arg(long, value_name = "DURATION", value_parser = millis)]
     every: Option<Millis>,
+    /// Have every member probe so many hosts of the list once
+    #[arg(long, value_name = "HOSTS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_PROBED)))]
+    probe: Option<u32>,
     /// When it ends, like 2027-06-30 (the day's end, UTC)
     #[arg(long, value_name = "DATE", value_parser = end)]
     until: Option<WallTime>,
@@ -213,6 +220,7 @@ async fn create(args: CreateArgs) -> Result<String, CommandError> {
         description: args.description,
         contact: args.contact,
         entries,
+        probe: args.probe,
     };
     let hint = "name hosts with --list FILE, or a scope with --tld, --country, --organisation or --asn";
     plan.check().map_err(|why| CommandError::new(Exit::Data, why.to_string()).hint(hint))?;
@@ -221,7 +229,8 @@ async fn create(args: CreateArgs) -> Result<String, CommandError> {
         return json(&view);
     }
     let of = if view.urls > 0 { format!(" of {} at {}", counted(view.urls, "URL"), counted(view.hosts, "host")) } else { String::new() };
-    Ok(format!("survey {} is made{of}; all members hear of it now\n", view.name))
+    let sample = view.probe.map(|probe| format!("; every member probes up to {} of the list once", counted(probe, "host")));
+    Ok(format!("survey {} is made{of}{}; all members hear of it now\n", view.name, sample.unwrap_or_default()))
 }
 
 async fn change(args: NameArgs, state: SurveyState) -> Result<String, CommandError> {
@@ -257,6 +266,8 @@ fn scope_text(scope: &SurveyScope) -> String {
 struct Shown {
     survey: SurveyView,
     hosts: results::HostCounts,
+    /// How far the probes of its sample are; none if it has none.
+    placement: Option<probes::Placement>,
     /// Rows that are missing, and why.
     missing_text: Vec<String>,
 }
@@ -265,12 +276,13 @@ async fn show(args: &ShowArgs, style: Style) -> Result<String, CommandError> {
     let name = args.survey.to_string();
     let survey: SurveyView = ApiClient::new(&args.api)?.get("/api/survey", &[("name", &name)]).await?;
     let (hosts, missing_text) = results::count_hosts(&args.api, &survey).await?;
-    let shown = Shown { survey, hosts, missing_text };
+    let placement = probes::placement(&ApiClient::new(&args.api)?, &survey).await?;
+    let shown = Shown { survey, hosts, placement, missing_text };
     if args.api.json { json(&shown) } else { Ok(shown_text(&shown, style)) }
 }
 
 fn shown_text(shown: &Shown, style: Style) -> String {
-    let Shown { survey, hosts, missing_text } = shown;
+    let Shown { survey, hosts, placement, missing_text } = shown;
     let wishes = &survey.wishes;
     let or_configured = |text: Option<String>| text.unwrap_or_else(|| "as configured".to_owned());
     let rest = match (wishes.min_delay_ms, wishes.delay_factor) {
@@ -310,6 +322,7 @@ fn shown_text(shown: &Shown, style: Style) -> String {
             String::new()
         }
     ));
+    text += &placement.as_ref().map(|placement| paragraph(&placement.text())).unwrap_or_default();
     if !missing_text.is_empty() {
         text += &paragraph(&format!("hosts are missing: {}", missing_text.join("; ")));
     }

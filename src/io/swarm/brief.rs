@@ -121,6 +121,7 @@ fn is_answered_at_length(request: &Request) -> bool {
             | Request::ExportRows(_)
             | Request::SendSurveys(_)
             | Request::Distinct(_)
+            | Request::SurveyProbes(_)
     )
 }
 

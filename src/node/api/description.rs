@@ -26,6 +26,7 @@ use utoipa::OpenApi;
         surveys::surveys,
         surveys::make,
         surveys::survey,
+        surveys::probes,
         surveys::change,
         routes::pause,
         routes::resume,

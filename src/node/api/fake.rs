@@ -25,6 +25,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, Summary, SwarmResults},
     survey::{Survey, SurveyMark, SurveyPlan, SurveyState, SurveyView},
+    survey_probes::{ProbeOutcome, ProbedServer, SurveyProbes},
     time::WallTime,
     url::{Host, PageUrl},
     view::*,
@@ -114,6 +115,7 @@ fn answer(query: Query, age: u64) {
         Query::Export { reply, .. } => drop(reply.send(Ok(ExportedRows::of_hosts(&[])))),
         Query::Surveys(reply) => drop(reply.send(vec![survey()])),
         Query::Survey { reply, .. } | Query::MakeSurvey { reply, .. } | Query::ChangeSurvey { reply, .. } => drop(reply.send(Ok(survey()))),
+        Query::SurveyProbes { of, reply, .. } => drop(reply.send(Ok(survey_probes(of)))),
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
         Query::Pause { reply, .. } => drop(reply.send(Ok(AllowanceView { paused: true, ..AllowanceView::default() }))),
@@ -132,6 +134,27 @@ fn survey() -> SurveyView {
     let (creator, at) = (access_point(0), WallTime(1_775_001_600_000));
     let survey = Survey { creator, revision: 1, state: SurveyState::Running, created_at: at, changed_at: at, plan };
     SurveyView::new(&survey, &creator, WallTime(1_775_002_600_000))
+}
+
+fn survey_probes(access_point: AccessPoint) -> SurveyProbes {
+    let row = ProbedServer {
+        host: "museum.or.ke".parse().unwrap(),
+        address: Some("192.0.2.7".parse().unwrap()),
+        at: WallTime(1_775_002_000_000),
+        outcome: ProbeOutcome::Answered,
+        rtt_us: Some(41_500),
+    };
+    SurveyProbes {
+        access_point,
+        address: None,
+        servers: 1,
+        denied: 0,
+        waiting_for_budget: 0,
+        waiting_for_address: 0,
+        waiting_for_turn: 0,
+        rows: vec![row],
+        round_trips: Vec::new(),
+    }
 }
 
 /// The servers behind a host, or their first two runs, in the second of which each has a page more.

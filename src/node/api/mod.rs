@@ -149,6 +149,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/seeds", post(routes::seeds))
         .route("/api/surveys", get(surveys::surveys).post(surveys::make).layer(DefaultBodyLimit::max(surveys::MAX_BODY)))
         .route("/api/survey", get(surveys::survey))
+        .route("/api/survey/probes", get(surveys::probes))
         .route("/api/survey/state", post(surveys::change))
         .route("/api/pause", post(routes::pause))
         .route("/api/resume", post(routes::resume))

@@ -5,9 +5,15 @@ use super::{
     error::{ErrorView, RequestError},
     routes::{Asked, read},
 };
-use crate::{io::json, node::query::Query};
-use axum::{Json, body::Bytes, extract::State};
-use nearcrawl_model::survey::{SurveyPlan, SurveyRef, SurveyState, SurveyView};
+use crate::{
+    io::json,
+    node::query::{NoProbesError, Query},
+};
+use axum::{Json, body::Bytes, extract::State, http::StatusCode};
+use nearcrawl_model::{
+    survey::{SurveyPlan, SurveyRef, SurveyState, SurveyView},
+    survey_probes::SurveyProbes,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -21,6 +27,17 @@ pub(super) const MAX_BODY: usize = 8 << 20;
 pub struct SurveyQuery {
     /// Its name; with an @ and the end of its creator's peer id behind it if several creators have one of that name.
     name: String,
+}
+
+/// Whose probes for which survey.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ProbesQuery {
+    /// The survey's name, as for `/api/survey`.
+    name: String,
+    /// The peer id of the member.
+    of: String,
 }
 
 /// The body of a request to change a survey of this access point.
@@ -51,6 +68,21 @@ pub async fn surveys(State(context): State<Context>) -> Result<Json<Vec<SurveyVi
 pub async fn survey(State(context): State<Context>, asked: Asked<SurveyQuery>) -> Result<Json<SurveyView>, RequestError> {
     let which: SurveyRef = read(asked)?.name.parse().map_err(|why| refused(format!("{why}")))?;
     context.queries.ask(|reply| Query::Survey { which, reply }).await?.map(Json).map_err(refused)
+}
+
+/// What a member's probes of a survey's sample came to: this member's, or another's, which is asked.
+#[utoipa::path(get, path = "/api/survey/probes", params(ProbesQuery),
+    responses((status = 200, body = SurveyProbes), (status = 400, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn probes(State(context): State<Context>, asked: Asked<ProbesQuery>) -> Result<Json<SurveyProbes>, RequestError> {
+    let ProbesQuery { name, of } = read(asked)?;
+    let which: SurveyRef = name.parse().map_err(|why| refused(format!("{why}")))?;
+    let of = of.parse().map_err(|_| RequestError::bad_request(format!("of={of:?} is no peer id"), "GET /api/members lists them"))?;
+    let told = context.queries.ask(|reply| Query::SurveyProbes { which, of, reply }).await?;
+    told.map(Json).map_err(|why| match why {
+        NoProbesError::NoSample(why) => refused(why),
+        NoProbesError::NoAnswer(why) => RequestError::new(StatusCode::SERVICE_UNAVAILABLE, why, "ask again in a few seconds"),
+    })
 }
 
 /// Makes a survey, signed by this access point. It is stored when the answer comes, and other members hear of it then.

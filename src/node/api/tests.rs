@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 27] = [
+const ROUTES: [(&str, &str); 28] = [
     ("get", "/"),
     ("get", "/api/cross-table"),
     ("get", "/api/distinct"),
@@ -38,6 +38,7 @@ const ROUTES: [(&str, &str); 27] = [
     ("get", "/api/servers/rows"),
     ("get", "/api/status"),
     ("get", "/api/survey"),
+    ("get", "/api/survey/probes"),
     ("get", "/api/surveys"),
     ("get", "/api/why"),
     ("get", "/bot"),

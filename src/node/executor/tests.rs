@@ -229,6 +229,7 @@ async fn the_journals_of_some_thousand_subnets_are_loaded_without_a_backlog_at_t
         store: Default::default(),
         contacts: Vec::new(),
         surveys: Vec::new(),
+        survey_probes: Vec::new(),
     };
     let hierarchy = Arc::new(Builder::new().finish().unwrap());
     let mut crawler = Crawler::new(identity, setup::settings(&Config::default(), false), hierarchy, clock::now());

@@ -113,6 +113,7 @@ mod tests {
             contacts: Vec::new(),
             surveys: Vec::new(),
             allowance: None,
+            survey_probes: Vec::new(),
         };
         let (secrets, settings) = (setup::new_secrets().unwrap(), setup::settings(&Config::default(), false));
         setup::crawler(&identity, &persisted, secrets, Vec::new(), settings, Arc::new(Builder::new().finish().unwrap()), clock::now())

@@ -1,6 +1,6 @@
 //! Answers queries: the crawler's views, with what only the process knows added.
 
-use super::{PauseReply, Query, Reply, SurveyReply, deferred::DeferredQueries};
+use super::{NoProbesError, PauseReply, ProbesReply, Query, Reply, SurveyReply, deferred::DeferredQueries};
 use crate::io::{swarm::SwarmSecrets, tasks};
 use crate::node::{config::Config, executor::Executor};
 use nearcrawl_core::{
@@ -15,7 +15,7 @@ use nearcrawl_model::{
     exported::{ExportQuery, ExportedRows},
     plan::Pace,
     server_rows::{RowsOf, ServerRows},
-    survey::SignedSurvey,
+    survey::{SignedSurvey, SurveyId, SurveyRef},
     time::Millis,
     url::{Host, PageUrl},
     view::{DeclaredLostView, LeaveView, MoveView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
@@ -82,6 +82,15 @@ pub enum Action {
         query: ExportQuery,
         /// Where the answer goes.
         reply: Reply<Result<ExportedRows, String>>,
+    },
+    /// Ask a member what its probes of a survey's sample came to.
+    AskProbes {
+        /// The survey.
+        survey: SurveyId,
+        /// The member.
+        of: AccessPoint,
+        /// Where the answer goes.
+        reply: ProbesReply,
     },
     /// Ask a member for the servers that it has on record, or their runs.
     AskServers {
@@ -212,6 +221,7 @@ impl QueryHandler {
                     None => drop(reply.send(why(crawler, &self.policy, executor, &subject))),
                 }
             }
+            Query::SurveyProbes { which, of, reply } => return probes(crawler, &which, of, reply),
             query @ (Query::Surveys(_) | Query::Survey { .. } | Query::MakeSurvey { .. } | Query::ChangeSurvey { .. }) => {
                 return self.answer_surveys(query, crawler);
             }
@@ -355,6 +365,24 @@ fn declare_lost(crawler: &Crawler, members: Vec<AccessPoint>, reply: Reply<Decla
     let (alive, lost): (Vec<_>, Vec<_>) = members.into_iter().partition(|member| crawler.view().is_alive(member));
     drop(reply.send(DeclaredLostView { lost: lost.clone(), alive }));
     Action::Handle(Event::DeclareLost(lost))
+}
+
+/// What our probes for a survey came to; those of another member are asked for.
+fn probes(crawler: &Crawler, which: &SurveyRef, of: AccessPoint, reply: ProbesReply) -> Option<Action> {
+    let view = crawler.view();
+    let silent = || NoProbesError::NoAnswer(format!("{} does not answer", of.short()));
+    let sampled = |survey| view.survey_probes(&survey).map(|probes| (survey, probes));
+    let without = || NoProbesError::NoSample(format!("the survey {which} was made without --probe: no member probes servers for it"));
+    let answer = match view.survey_called(which).map(sampled) {
+        Err(why) => Err(NoProbesError::NoSample(why)),
+        Ok(None) => Err(without()),
+        Ok(Some((_, ours))) if of == view.me() => Ok(ours),
+        Ok(Some((survey, _))) if view.is_alive(&of) => return Some(Action::AskProbes { survey, of, reply }),
+        Ok(Some(_)) => Err(silent()),
+    };
+    // A caller that has stopped waiting is no error.
+    let _ = reply.send(answer);
+    None
 }
 
 /// Whether the loop takes in nothing that makes work for the store, because that stands still: nobody knows for how long.

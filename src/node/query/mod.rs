@@ -15,6 +15,7 @@ use nearcrawl_model::{
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     survey::{SurveyPlan, SurveyRef, SurveyState, SurveyView},
+    survey_probes::SurveyProbes,
     time::Millis,
     url::{Host, PageUrl},
     view::{
@@ -42,6 +43,20 @@ pub type PauseReply = Result<AllowanceView, String>;
 
 /// Where a survey goes, or why there is none.
 pub type SurveyReply = Reply<Result<SurveyView, String>>;
+
+/// Where what was probed for a survey goes, or why there is no answer.
+pub type ProbesReply = Reply<Result<SurveyProbes, NoProbesError>>;
+
+/// Why it is not told what was probed for a survey.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoProbesError {
+    /// There is no such survey, or it has no sample.
+    #[error("{0}")]
+    NoSample(String),
+    /// The member does not answer.
+    #[error("{0}")]
+    NoAnswer(String),
+}
 
 /// The queries that a node answers, each with the channel for its answer. Their texts were parsed before: a query is well-formed.
 ///
@@ -127,6 +142,15 @@ pub enum Query {
         which: SurveyRef,
         /// Where it is sent.
         reply: SurveyReply,
+    },
+    /// What a member's probes of a survey's sample came to; or why there is no answer, as a sentence.
+    SurveyProbes {
+        /// What the survey is called.
+        which: SurveyRef,
+        /// The member: this one, or another, which is asked.
+        of: AccessPoint,
+        /// Where it is sent.
+        reply: ProbesReply,
     },
     /// Make a survey; or why it may not be made, as a sentence.
     MakeSurvey {

@@ -78,6 +78,11 @@ impl Fetches {
         self.scheduler.rest(address, until);
     }
 
+    /// Somebody else may ask this address something, see [`Scheduler::lend`].
+    pub(super) fn lend(&mut self, address: IpAddr, now: Moment, length: Millis) -> Option<Moment> {
+        self.scheduler.lend(address, now, length)
+    }
+
     /// This site asks nothing any more.
     pub(super) fn drop_site(&mut self, site: &Site, key: &FingerprintKey) {
         self.scheduler.drop_site(site.address, &site.key.host, in_line(site, key));

@@ -31,7 +31,7 @@ use nearcrawl_model::{
     journal::{Arrival, JournalEntry, JournalKey, Place, VisitOutcome},
     seen::SeenBatch,
     subnet::Subnet,
-    time::Millis,
+    time::{Millis, Moment},
     url::{Host, PageUrl},
 };
 use std::{
@@ -633,6 +633,11 @@ impl Crawl {
     /// What is under way at servers.
     pub(crate) fn fetches(&self) -> &Fetches {
         &self.fetches
+    }
+
+    /// Gives somebody else a turn at an address of ours: when it begins; none if a request is under way there.
+    pub(crate) fn lend(&mut self, cx: &Context, address: IpAddr, length: Millis) -> Option<Moment> {
+        self.fetches.lend(address, cx.now.moment, length)
     }
 
     /// The caches in front of the seen set.

@@ -9,7 +9,12 @@
 //! a uniform sample of all that are known, whatever the order in which they were discovered.
 
 use super::politeness::Politeness;
-use nearcrawl_model::{fingerprint::FingerprintKey, subnet::Subnet, time::Moment, url::Host};
+use nearcrawl_model::{
+    fingerprint::FingerprintKey,
+    subnet::Subnet,
+    time::{Millis, Moment},
+    url::Host,
+};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     net::IpAddr,
@@ -63,6 +68,8 @@ struct Lane {
     turns: u32,
     not_before: Moment,
     busy: bool,
+    /// Whether the last turn was lent.
+    lent: bool,
 }
 
 impl Lane {
@@ -174,6 +181,20 @@ impl Scheduler {
         }
     }
 
+    /// Gives somebody else a turn at this address, which is left alone from its beginning until so long after: when that is; none if it is not
+    /// known, because a request is under way, or if the last turn was lent and we have something to ask: who wants one turn after the other gets
+    /// every second. Who asks nothing there now has no need of a note: it may be any address.
+    pub fn lend(&mut self, address: IpAddr, now: Moment, length: Millis) -> Option<Moment> {
+        let Some(lane) = self.lanes.get_mut(&address) else { return Some(now) };
+        let from = lane.not_before.max(now);
+        if lane.busy || (lane.lent && !lane.is_empty()) {
+            return None;
+        }
+        lane.lent = true;
+        self.rest(address, from.after(length));
+        Some(from)
+    }
+
     /// Hands out the token of an address that may be asked now, with the site whose turn it is.
     pub fn take(&mut self, now: Moment) -> Option<(IpAddr, Host)> {
         while self.busy < self.politeness.parallel {
@@ -192,6 +213,7 @@ impl Scheduler {
             let Some(site) = lane.turn() else { continue };
             *in_block += 1;
             lane.busy = true;
+            lane.lent = false;
             self.busy += 1;
             return Some((address, site));
         }
@@ -316,6 +338,25 @@ mod tests {
         front.give_back(ip("9.0.0.1"), Moment(10));
         assert_eq!(front.take(Moment(1)).unwrap().0, ip("9.0.0.3"), "a place in the block came free");
         assert_eq!((front.busy(), front.take(Moment(1))), (3, None));
+    }
+
+    #[test]
+    fn a_turn_that_is_lent_begins_when_the_address_has_rested_and_nothing_is_asked_before_its_end() {
+        let mut front = front(8, 4);
+        let at = ip("9.0.0.1");
+        assert_eq!((front.lend(at, Moment(5), 300), front.not_before(at)), (Some(Moment(5)), None), "nothing is noted of any address");
+        front.want(at, &host("a.ke"), Asks::Further);
+        front.want(at, &host("b.ke"), Asks::Further);
+        assert!(front.take(Moment(0)).is_some());
+        assert_eq!(front.lend(at, Moment(10), 300), None, "when the answer comes is not known");
+        front.give_back(at, Moment(600));
+        assert_eq!(front.lend(at, Moment(50), 300), Some(Moment(600)));
+        assert_eq!(front.lend(at, Moment(60), 300), None, "we have something to ask first");
+        assert_eq!((front.take(Moment(899)), front.next_due()), (None, Some(Moment(900))));
+        assert!(front.take(Moment(900)).is_some());
+        front.give_back(at, Moment(1_000));
+        assert_eq!(front.lend(at, Moment(950), 300), Some(Moment(1_000)));
+        assert_eq!(front.lend(at, Moment(950), 300), Some(Moment(1_300)), "nothing is left to ask");
     }
 
     #[test]

@@ -73,6 +73,16 @@ impl MemberDistances {
         self.mine.len()
     }
 
+    /// How far they are, in microseconds.
+    pub(super) fn round_trips(&self) -> impl Iterator<Item = (AccessPoint, u32)> {
+        self.mine.iter().map(|(who, rtt_us)| (*who, *rtt_us))
+    }
+
+    /// The address that we are at.
+    pub(super) fn place(&self, cx: &Context) -> Option<IpAddr> {
+        placed_address(cx)
+    }
+
     /// We are where our address is.
     pub(super) fn introduce_me(&self, cx: &Context, knowledge: &mut Knowledge) {
         knowledge.introduce(cx.me, &cx.hierarchy, placed_address(cx), None);

@@ -18,8 +18,9 @@ use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     claim::{Claim, ClaimReason},
     distances::Distances,
-    fetch::ProbeReport,
+    fetch::{ProbeReport, ProbeTarget},
     ids::{QuestionId, Ticket},
+    receipt::Declined,
     subnet::Subnet,
     time::{Millis, Moment},
 };
@@ -141,6 +142,11 @@ impl Delegation {
         self.prober.probe_for(cx, others, steward, order, held_back);
     }
 
+    /// Whether a server of a survey's sample may be probed from here: its subnet may get one more contact, and that counts from now on.
+    pub(crate) fn contact_for_survey(&mut self, cx: &mut Context, target: &ProbeTarget) -> Result<(), Declined> {
+        self.prober.contact_for_survey(cx, target)
+    }
+
     /// Has new contacts stored.
     pub(crate) fn keep_contacts(&mut self, cx: &mut Context) {
         self.prober.keep_contacts(cx);
@@ -204,6 +210,16 @@ impl Delegation {
     /// How far a subnet is from a member, in microseconds, if that was measured.
     pub(crate) fn measured_by(&self, who: AccessPoint, subnet: &Subnet) -> Option<u32> {
         self.knowledge.measurements(subnet).find(|(by, _)| *by == who).map(|(_, rtt_us)| rtt_us)
+    }
+
+    /// Where we are, by an address of ours that the hierarchy has.
+    pub(crate) fn place(&self, cx: &Context) -> Option<IpAddr> {
+        self.distances.place(cx)
+    }
+
+    /// How far the other members are from here, in microseconds.
+    pub(crate) fn round_trips(&self) -> impl Iterator<Item = (AccessPoint, u32)> {
+        self.distances.round_trips()
     }
 
     /// How many members' distances were measured.

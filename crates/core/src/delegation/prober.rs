@@ -141,6 +141,14 @@ impl Prober {
         taken
     }
 
+    /// Whether a survey's probe of ours may go to this server; if so it counts.
+    pub(super) fn contact_for_survey(&mut self, cx: &mut Context, target: &ProbeTarget) -> Result<(), Declined> {
+        let (account, most) = (account_of(cx, target), cx.settings.contacts_per_subnet as usize);
+        let taken = self.contacts.take_alone(cx.me, account, most, cx.now.wall);
+        self.keep_contacts(cx);
+        taken
+    }
+
     fn probe(&mut self, cx: &mut Context, asked_by: Option<(AccessPoint, Ticket)>, order: ProbeOrder) {
         let question = cx.number();
         cx.counters.probes += 1;

@@ -120,6 +120,8 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::CompareSurveys(_)
         | Request::SendSurveys(_)
         | Request::Distinct(_)
+        | Request::SurveyProbes(_)
+        | Request::ProbeTurn(_)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

@@ -22,6 +22,7 @@ use crate::{
     relay::{MAX_FORWARDING, MAX_PASSING, MAX_TAKEN, MAX_WAYS},
     replication::{MAX_GATHERED, MAX_LOADS},
     report::{View, stays::MAX_STAYS, tally::MAX_ROLL_UPS},
+    survey::probing::MAX_KEPT,
     voting::{
         lease::NoLease,
         lists::MAX_LISTS,
@@ -280,6 +281,7 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("members whose networks are remembered", view.voting.networks().len(), MAX_SEEN),
         limit("surveys", view.surveys.room().0, view.surveys.room().1),
         limit("living surveys of one creator", view.surveys.register().most_living(view.context.now.wall), MAX_LIVING),
+        limit("servers probed for surveys", view.surveys.probing().kept(), MAX_KEPT),
         limit("members", view.membership.tracked(), view.context.settings.membership.max_members),
         limit("members whose addresses are remembered", view.membership.known().count(), MAX_ADDRESSED),
         limit("members whose totals are kept", view.report.roll_ups(), MAX_ROLL_UPS),

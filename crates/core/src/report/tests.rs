@@ -160,6 +160,7 @@ impl Played {
             store: Default::default(),
             contacts: Vec::new(),
             surveys: Vec::new(),
+            survey_probes: Vec::new(),
         };
         let crawler = Crawler::new(identity, settings, hierarchy(), now);
         let names = [("a.ke", "9.0.1.1"), ("b.ke", "9.0.1.2"), ("c.ke", "9.0.2.1")];

@@ -21,7 +21,7 @@ use crate::{
     relay::Relay,
     replication::Replication,
     routing::Routing,
-    survey::Surveys,
+    survey::{Surveys, probing::Told},
 };
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
@@ -37,7 +37,8 @@ use nearcrawl_model::{
     server_rows::{HistoryRow, MAX_OWNERS, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
-    survey::{Place, SignedSurvey, SurveyMark, SurveyPlan, SurveyRef, SurveyState, SurveyView, survey_id},
+    survey::{Place, SignedSurvey, SurveyId, SurveyMark, SurveyPlan, SurveyRef, SurveyState, SurveyView, survey_id},
+    survey_probes::{MAX_ROUND_TRIPS, MemberRoundTrip, SurveyProbes},
     time::{Millis, Moment},
     url::Host,
     view::{EventView, EventsView, Liveness, MemberView, OwnershipView, ProgressView, ServersPage, WhyView},
@@ -456,6 +457,33 @@ impl View<'_> {
         };
         let view = SurveyView::new(&found.survey, &self.context.me, self.context.now.wall);
         Ok(SurveyView { entries: found.survey.plan.entries.clone(), ..view })
+    }
+
+    /// The survey that people call so, as [`View::survey`] has it.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or there are several, as a sentence.
+    pub fn survey_called(&self, wanted: &SurveyRef) -> Result<SurveyId, String> {
+        self.survey(wanted).map(|view| survey_id(&view.creator, &view.name))
+    }
+
+    /// What our probes of a survey's sample came to; none if there is no such survey here, or it has no sample.
+    pub fn survey_probes(&self, survey: &SurveyId) -> Option<SurveyProbes> {
+        let Told { servers, denied, waiting_for_budget, waiting_for_address, waiting_for_turn, rows } =
+            self.surveys.probing().told(survey)?;
+        let round_trips = self.delegation.round_trips().take(MAX_ROUND_TRIPS);
+        Some(SurveyProbes {
+            access_point: self.context.me,
+            address: self.delegation.place(self.context),
+            servers,
+            denied,
+            waiting_for_budget,
+            waiting_for_address,
+            waiting_for_turn,
+            rows,
+            round_trips: round_trips.map(|(access_point, rtt_us)| MemberRoundTrip { access_point, rtt_us }).collect(),
+        })
     }
 
     /// The version of a survey that is stored here; none if there is none.

@@ -1,7 +1,11 @@
 //! Surveys are made, heard, stored and told. What is stored is told, never the other way round; members that came late, or heard nothing of a
 //! gossip, compare digests with another member and ask for what they lack.
 
-use super::{placing::Placing, register::NotKeptError, register::Register};
+use super::{
+    placing::Placing,
+    probing::{Probing, ToProbe, Wait},
+    register::{NotKeptError, Register},
+};
 use crate::{
     context::Context,
     event::{Command, StoreCommand},
@@ -11,13 +15,14 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    ids::{Ticket, WriteId},
+    fetch::{ProbeReport, ProbeTarget},
+    ids::{QuestionId, Ticket, WriteId},
     message::{Gossip, MAX_MESSAGE, Request, Response},
     survey::{MAX_SURVEYS, SignedSurvey, Survey, SurveyHead, SurveyId, SurveyPlan, SurveyState, SurveysDigest, survey_id},
     time::{Millis, Moment, WallTime},
     url::PageUrl,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 /// After how long surveys are compared with another member.
 const COMPARE_EVERY: Millis = 60_000;
@@ -32,6 +37,7 @@ pub(crate) struct Surveys {
     /// Those that are being stored.
     storing: BTreeMap<WriteId, Arc<KeptSurvey>>,
     placing: Placing,
+    probing: Probing,
     compare_at: Moment,
     compared_with: Option<AccessPoint>,
     /// When the next one ends.
@@ -40,8 +46,8 @@ pub(crate) struct Surveys {
 
 /// At the start, and as time passes.
 impl Surveys {
-    /// Those that were stored in a life before.
-    pub(crate) fn wake(&mut self, cx: &mut Context, stored: &[Vec<u8>]) {
+    /// Those that were stored in a life before, and what had been probed for them.
+    pub(crate) fn wake(&mut self, cx: &mut Context, stored: &[Vec<u8>], probes: &[Vec<u8>]) {
         for bytes in stored {
             let signed = postcard::from_bytes::<(u16, SignedSurvey)>(bytes);
             if let Ok((slot, signed)) = signed
@@ -51,6 +57,7 @@ impl Surveys {
             }
         }
         self.take_effect(cx);
+        self.probing.recall(probes);
     }
 
     /// What the surveys wish for is another from now on.
@@ -58,6 +65,7 @@ impl Surveys {
         let now = cx.now.wall;
         cx.wishes = InEffect::at(now, self.register.all());
         self.placing.living(cx.wishes.living(), cx.now.moment);
+        self.probing.keep(self.register.all(), &cx.me);
         let ends = self.register.all().filter_map(|kept| kept.survey.plan.ends_at);
         self.next_end = ends.filter(|end| *end > now).min();
     }
@@ -234,8 +242,56 @@ impl Surveys {
     }
 }
 
+/// Servers of samples are probed.
+impl Surveys {
+    /// The server whose turn it is.
+    pub(crate) fn next_to_probe(&self, cx: &Context) -> Option<ToProbe> {
+        self.probing.next(&cx.wishes, cx.now.moment)
+    }
+
+    /// It cannot be probed now; it is looked at again after a pause.
+    pub(crate) fn probe_later(&mut self, cx: &Context, server: &ToProbe, why: Wait, pause: Millis) {
+        self.probing.later(cx, server, why, pause);
+    }
+
+    /// Its owner is asked when that may be.
+    pub(crate) fn wants_turn(&mut self, server: ToProbe, target: ProbeTarget) {
+        self.probing.wants_turn(server, target);
+    }
+
+    /// The owner of the server that is waited for says after how many milliseconds it may be probed, or cannot say; none if it does not answer.
+    pub(crate) fn turn_told(&mut self, cx: &Context, told: Option<Option<Millis>>) {
+        self.probing.turn_told(cx, told);
+    }
+
+    /// The server that may be probed now.
+    pub(crate) fn turn_came(&mut self, cx: &Context) -> Option<(ToProbe, ProbeTarget)> {
+        self.probing.turn_came(cx)
+    }
+
+    /// It is to be probed, as soon as that is stored; with no target, its name has no address.
+    pub(crate) fn probe(&mut self, cx: &mut Context, server: &ToProbe, target: Option<ProbeTarget>) {
+        self.probing.begin(cx, server, target);
+    }
+
+    /// What was probed is durable.
+    pub(crate) fn probes_stored(&mut self, cx: &mut Context, write: WriteId) {
+        self.probing.stored(cx, write);
+    }
+
+    /// A probe ended. If it was one of these, returns which address was contacted.
+    pub(crate) fn probed(&mut self, cx: &mut Context, question: QuestionId, report: &ProbeReport) -> Option<IpAddr> {
+        self.probing.ended(cx, question, report)
+    }
+}
+
 /// What others read.
 impl Surveys {
+    /// What came of probes.
+    pub(crate) fn probing(&self) -> &Probing {
+        &self.probing
+    }
+
     /// Those that are kept.
     pub(crate) fn register(&self) -> &Register {
         &self.register

@@ -3,9 +3,11 @@
 //! * [`machine`]: surveys are made, heard, stored and told; members compare what they have
 //! * [`register`]: which are kept, and within which limits?
 //! * [`placing`]: whose turn is it to name the starting URLs of a list?
+//! * [`probing`]: which servers of a sample are probed from here, each once?
 
 pub(crate) mod machine;
 pub(crate) mod placing;
+pub(crate) mod probing;
 pub(crate) mod register;
 #[cfg(test)]
 mod tests;

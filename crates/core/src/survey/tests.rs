@@ -162,7 +162,7 @@ fn it_is_stored_before_it_is_told_and_comes_back_from_the_disk() {
     assert!(point.surveys.drafted(&point.cx, plan("unis")).unwrap_err().contains("choose another name"));
     assert!(point.surveys.changed(&point.cx, "unis", SurveyState::Running).unwrap_err().contains("running already"));
     let mut again = Point::new(1, &[]);
-    again.surveys.wake(&mut again.cx, &[bytes.clone(), b"damaged".to_vec()]);
+    again.surveys.wake(&mut again.cx, &[bytes.clone(), b"damaged".to_vec()], &[b"damaged".to_vec()]);
     assert_eq!((again.state(1, "unis"), again.cx.wishes.living().count()), (Some((1, SurveyState::Running)), 1));
     let ended = again.surveys.changed(&again.cx, "unis", SurveyState::Ended).unwrap();
     again.hear(ended);

@@ -48,6 +48,8 @@ pub struct Disk {
     pub contacts: BTreeMap<u8, Vec<u8>>,
     /// The surveys, by slot.
     pub surveys: BTreeMap<u16, Vec<u8>>,
+    /// What was probed for them, by slot.
+    pub survey_probes: BTreeMap<u16, Vec<u8>>,
     seen: BTreeMap<(SiteNumber, Fingerprint), (u8, PageState)>,
     children: BTreeMap<(SiteNumber, Fingerprint), Vec<Fingerprint>>,
     cut: BTreeMap<(SiteNumber, Fingerprint), String>,

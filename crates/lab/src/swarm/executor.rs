@@ -57,7 +57,10 @@ impl Turn {
         match command {
             // The smallest of all.
             StoreCommand::KeepContacts { .. } => Turn::AtOnce,
-            StoreCommand::StoreClaims { .. } | StoreCommand::StoreVoting { .. } | StoreCommand::StoreSurvey { .. } => Turn::State(0),
+            StoreCommand::StoreClaims { .. }
+            | StoreCommand::StoreVoting { .. }
+            | StoreCommand::StoreSurvey { .. }
+            | StoreCommand::StoreSurveyProbes { .. } => Turn::State(0),
             StoreCommand::KeepRows { .. } => Turn::State(1),
             StoreCommand::Append { .. } => Turn::State(2),
             StoreCommand::DropRuns { .. } => Turn::State(3),
@@ -207,6 +210,10 @@ impl World {
             StoreCommand::StoreSurvey { write, slot, bytes } => {
                 disk.surveys.insert(slot, bytes);
                 self.tell(who, Event::Survey(SurveyEvent::Stored { write }));
+            }
+            StoreCommand::StoreSurveyProbes { write, slot, bytes } => {
+                disk.survey_probes.insert(slot, bytes);
+                self.tell(who, Event::Survey(SurveyEvent::ProbesStored { write }));
             }
             StoreCommand::KeepContacts { page, bytes } => drop(disk.contacts.insert(page, bytes)),
             StoreCommand::StoreVoting { write, records } => {

@@ -81,7 +81,7 @@ fn kind(request: &Request) -> &'static str {
         Request::CompareClaims(_) | Request::SendClaims(_) => "comparison",
         Request::Locate(_) | Request::Pinned(_) => "location",
         Request::Confirm(..) | Request::HostMoved(_) => "confirmation",
-        Request::FindOwner(..) | Request::Reserve(..) | Request::Probe(..) | Request::Award { .. } => "delegation",
+        Request::FindOwner(..) | Request::Reserve(..) | Request::Probe(..) | Request::Award { .. } | Request::ProbeTurn(_) => "delegation",
         Request::HandOff(_) => "hand-off",
         Request::Offer { .. } | Request::TakeOver(_) | Request::TakeHost { .. } => "migration",
         Request::Keep(_) | Request::CompareRows(_) => "copies",
@@ -91,7 +91,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) | Request::CrossTotals(..) | Request::Distinct(_) => {
             "totals"
         }
-        Request::ServerRows(_) | Request::HistoryRows(_) | Request::ExportRows(_) => "readers",
+        Request::ServerRows(_) | Request::HistoryRows(_) | Request::ExportRows(_) | Request::SurveyProbes(_) => "readers",
         Request::Tell(gossip) => gossip_kind(gossip),
         Request::Renew(_) => "leases",
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
@@ -107,7 +107,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Noted | Response::Swim(_) => "membership",
         Response::Claims(..) | Response::Compared { .. } => "comparison",
         Response::Located(_) => "location",
-        Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) => "delegation",
+        Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) | Response::ProbeTurn(_) => "delegation",
         Response::HandedOff { .. } | Response::Busy(_) => "hand-off",
         Response::Offered(_) => "migration",
         Response::Kept(..) | Response::NoRoom | Response::RowsCompared(_) => "copies",
@@ -118,7 +118,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
         Response::Forwarded(_) => "forwarded",
         Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) | Response::Distinct(_) => "totals",
-        Response::ServerRows(_) | Response::ExportedRows(_) => "readers",
+        Response::ServerRows(_) | Response::ExportedRows(_) | Response::SurveyProbes(_) => "readers",
         Response::SurveyHeads(_) | Response::Surveys(_) => "surveys",
         Response::Refused(_) => "refusals",
     }
@@ -179,6 +179,8 @@ fn request_class(request: &Request) -> u8 {
         Request::CompareSurveys(_) => 38,
         Request::SendSurveys(_) => 39,
         Request::Distinct(_) => 40,
+        Request::SurveyProbes(_) => 41,
+        Request::ProbeTurn(_) => 42,
     }
 }
 

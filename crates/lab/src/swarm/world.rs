@@ -275,6 +275,7 @@ impl World {
             store: StoreId(node.forgotten + 1),
             contacts: node.disk.contacts.values().cloned().collect(),
             surveys: node.disk.surveys.values().cloned().collect(),
+            survey_probes: node.disk.survey_probes.values().cloned().collect(),
         };
         let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);
         let sizes = node.disk.sizes();

@@ -31,6 +31,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, RollUp, Summary, SwarmResults},
     survey::{SignedSurvey, Survey, SurveyEntry, SurveyHead, SurveyPlan, SurveyScope, SurveyState, SurveysDigest, Wishes},
+    survey_probes::{MemberRoundTrip, ProbeOutcome, ProbedServer, SurveyProbes},
     time::WallTime,
     url::{Host, Origin, PageUrl},
     vote::{
@@ -81,6 +82,8 @@ pub(super) fn all() -> Vec<Sample> {
     add(Sample::new("claim", "voted", voted()));
     add(Sample::new("survey", "as-it-is-signed", survey()));
     add(Sample::new("survey", "signed", signed_survey()));
+    add(Sample::new("survey", "with-a-sample", survey_with_sample()));
+    add(Sample::new("survey", "with-a-sample-signed", SignedSurvey::sign(&survey_with_sample(), &key(2)).unwrap()));
     add(Sample::new("receipt", "as-it-is-signed", receipt()));
     add(Sample::new("receipt", "signed", SignedReceipt::sign(&receipt(), &key(2))));
     add(Sample::new("list", "founded", SignedList::founded_by(&key(1))));
@@ -122,6 +125,8 @@ pub(super) fn check_signatures(frozen: &BTreeMap<&str, Vec<u8>>) {
     assert_eq!(signed.open(), Ok(receipt()));
     let signed: SignedSurvey = postcard::from_bytes(&frozen["survey/signed"]).unwrap();
     assert_eq!((signed.open(), &signed.bytes), (Ok(survey()), &frozen["survey/as-it-is-signed"]));
+    let signed: SignedSurvey = postcard::from_bytes(&frozen["survey/with-a-sample-signed"]).unwrap();
+    assert_eq!((signed.open(), &signed.bytes), (Ok(survey_with_sample()), &frozen["survey/with-a-sample"]));
     let (Request::Forward(question), Response::Forwarded(Ok(answer))) = (
         postcard::from_bytes(&frozen["request/forward"]).unwrap(),
         postcard::from_bytes::<Response>(&frozen["response/forwarded"]).unwrap(),
@@ -338,6 +343,8 @@ fn request(request: &Request) -> &'static str {
         Request::CompareSurveys(_) => "compare-surveys",
         Request::SendSurveys(_) => "send-surveys",
         Request::Distinct(_) => "distinct",
+        Request::SurveyProbes(_) => "survey-probes",
+        Request::ProbeTurn(_) => "probe-turn",
     }
 }
 
@@ -402,6 +409,8 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::CompareSurveys(SurveysDigest::of([&survey_head()]))),
         ("", Request::SendSurveys(vec![survey_head().id])),
         ("", Request::Distinct(300)),
+        ("", Request::SurveyProbes(survey_head().id)),
+        ("", Request::ProbeTurn("192.0.2.7".parse().unwrap())),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -467,6 +476,8 @@ fn response(response: &Response) -> &'static str {
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
         Response::ExportedRows(_) => "exported-rows",
+        Response::SurveyProbes(_) => "survey-probes",
+        Response::ProbeTurn(_) => "probe-turn",
     }
 }
 
@@ -508,6 +519,10 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::Surveys(vec![signed_survey()])),
         ("", Response::Distinct(Some(Box::new(distinct_sets())))),
         ("-as-known", Response::Distinct(None)),
+        ("", Response::SurveyProbes(Some(Box::new(survey_probes())))),
+        ("-of-none", Response::SurveyProbes(None)),
+        ("", Response::ProbeTurn(Some(300))),
+        ("-later", Response::ProbeTurn(None)),
         ("", Response::RowsCompared(vec![(journal_key(), vec![(201, RowsDigest([7; 16]))])])),
     ];
     let unwilling = [("", None), ("-held-back", Some(Unwilling::HeldBack)), ("-busy", Some(Unwilling::Busy))];
@@ -595,9 +610,37 @@ fn survey() -> Survey {
         description: "what universities have".to_owned(),
         contact: "me@example.org".to_owned(),
         entries: vec![SurveyEntry { url: url("https://www.uonbi.ac.ke/"), labels }],
+        probe: None,
     };
     let (created_at, changed_at) = (WallTime(1_700_000_000_000), WallTime(1_700_000_001_000));
     Survey { creator: member(2), revision: 300, state: SurveyState::Paused, created_at, changed_at, plan }
+}
+
+fn survey_with_sample() -> Survey {
+    Survey { plan: SurveyPlan { probe: Some(300), ..survey().plan }, ..survey() }
+}
+
+fn survey_probes() -> SurveyProbes {
+    let outcomes =
+        [ProbeOutcome::UnderWay, ProbeOutcome::Answered, ProbeOutcome::NoAnswer, ProbeOutcome::NoAddress, ProbeOutcome::Interrupted];
+    let row = |outcome: ProbeOutcome| ProbedServer {
+        host: host("a.ke"),
+        address: (outcome != ProbeOutcome::NoAddress).then(|| "192.0.2.7".parse().unwrap()),
+        at: WallTime(1_700_000_000_000),
+        outcome,
+        rtt_us: (outcome == ProbeOutcome::Answered).then_some(41_500),
+    };
+    SurveyProbes {
+        access_point: member(1),
+        address: Some("2001:db8::7".parse().unwrap()),
+        servers: 300,
+        denied: 1,
+        waiting_for_budget: 2,
+        waiting_for_address: 3,
+        waiting_for_turn: 4,
+        rows: outcomes.map(row).to_vec(),
+        round_trips: vec![MemberRoundTrip { access_point: member(2), rtt_us: 9_000 }],
+    }
 }
 
 fn signed_survey() -> SignedSurvey {

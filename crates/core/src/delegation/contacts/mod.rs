@@ -156,6 +156,27 @@ impl Contacts {
         Ok(())
     }
 
+    /// Whether `me` may contact `subnet` once more of its own accord: no search asks for it, so no chain leads to it. If so, the contact counts
+    /// from now on. A subnet may be contacted several times so, for several servers in it; it is no probe of a search, so it does not keep this
+    /// member from taking part in one.
+    pub(crate) fn take_alone(&mut self, me: AccessPoint, subnet: Subnet, most: usize, now: WallTime) -> Result<(), Declined> {
+        self.forget_old(&subnet, now);
+        if !self.entries.contains_key(&subnet) && self.entries.len() >= MAX_SUBNETS {
+            return Err(Declined::BookFull);
+        }
+        if self.entries.get(&subnet).is_some_and(|entry| entry.contacts.len() >= most.min(MAX_CONTACTS)) {
+            return Err(Declined::SubnetBudget);
+        }
+        let block = self.blocks.entry(block_of(&subnet)).or_default();
+        if block.len() >= MAX_IN_BLOCK {
+            return Err(Declined::BlockBudget);
+        }
+        block.push(now);
+        self.entries.entry(subnet).or_default().contacts.push((me.into(), now));
+        self.dirty.insert(page_of(&subnet));
+        Ok(())
+    }
+
     /// The chain as it is now, checked before: the member that asks us next has to show it.
     pub(crate) fn extended(&mut self, subnet: Subnet, chain: &Chain, signed: &[SignedReceipt], now: WallTime) {
         self.note(subnet, chain, now);

@@ -176,6 +176,26 @@ fn small_subnets_of_one_block_share_its_budget() {
 }
 
 #[test]
+fn contacts_of_ones_own_accord_share_the_budgets_of_searches_and_keep_nobody_from_taking_part_in_one() {
+    let mut asked = Honest::new(1);
+    let me = member(1);
+    asked.book.take_alone(me, subnet(), 3, NOW).unwrap();
+    let found = asked.asked(subnet(), &[], NOW).unwrap();
+    asked.book.take_alone(me, subnet(), 3, NOW).unwrap();
+    assert_eq!(asked.book.take_alone(me, subnet(), 3, NOW), Err(Declined::SubnetBudget));
+    assert_eq!(asked.asked(subnet(), &[found], NOW), Err(Declined::ProbedAlready), "a search has it probed once");
+    let mut asked = asked.restarted(NOW);
+    assert_eq!(asked.book.take_alone(me, subnet(), 3, NOW), Err(Declined::SubnetBudget), "a start is no reset");
+    let later = WallTime(NOW.0 + 31 * DAY);
+    assert_eq!(asked.book.take_alone(me, subnet(), 3, later), Ok(()));
+    for number in 0..MAX_IN_BLOCK as u8 {
+        let small = Subnet::around(IpAddr::from([198, 51, 100, number * 4]), 30);
+        asked.book.take_alone(me, small, 15, NOW).unwrap();
+    }
+    assert_eq!(asked.book.take_alone(me, "198.51.100.252/30".parse().unwrap(), 15, NOW), Err(Declined::BlockBudget));
+}
+
+#[test]
 fn the_book_forgets_after_thirty_days_and_not_before() {
     let mut book = Contacts::default();
     let none = Chain::default();

@@ -160,6 +160,7 @@ fn what_was_owned_before_is_read_back_first() {
         store: Default::default(),
         contacts: Vec::new(),
         surveys: Vec::new(),
+        survey_probes: Vec::new(),
     };
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
     crawler.handle(claims.now, Event::Tick);

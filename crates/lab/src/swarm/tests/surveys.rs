@@ -1,10 +1,12 @@
 //! Surveys in the simulated swarm: do all members come to the same ones, and crawl by them, whoever dies or comes late?
 
 use super::*;
+use crate::swarm::ledger::Purpose;
 use nearcrawl_core::event::{Event, SurveyEvent};
 use nearcrawl_model::{
     message::Gossip,
     survey::{SurveyEntry, SurveyHead, SurveyPlan, SurveyRef, SurveyScope, SurveyState, SurveyView, Wishes, survey_id},
+    survey_probes::{ProbeOutcome, SurveyProbes},
 };
 
 const SHAPE: TableShape = TableShape { hosts: 12, hosts_per_subnet: 2, pages: 12, shared: 0 };
@@ -145,4 +147,64 @@ fn a_survey_of_a_country_follows_links_to_servers_there_and_contacts_no_others()
         world.web.addresses.iter().filter(|(host, _)| !kenyan(host.as_str()[1..].trim_end_matches(".test").parse().unwrap())).collect();
     let contacted = |address| world.ledger.contacts.iter().any(|contact| contact.address == address);
     assert!(elsewhere.iter().all(|(_, address)| !contacted(**address)), "not even by a probe");
+}
+
+fn probes_of(world: &World, number: usize, creator: usize) -> Option<SurveyProbes> {
+    world.crawler(number)?.view().survey_probes(&survey_id(&world.member(creator), "some"))
+}
+
+/// Each member's row of the matrix is whole, its servers were contacted once by each, and no contact came too close to another.
+#[test]
+fn every_member_probes_each_server_of_the_sample_once_though_some_end_and_start_again() {
+    for seed in 1..4 {
+        let mut world = quiet(seed, 4);
+        let hosts = [0, 1, 3, 4, 7, 9, 10];
+        make(&mut world, 1, SurveyPlan { probe: Some(5), ..plan(&hosts, 4) });
+        let done = |world: &World, number| probes_of(world, number, 1).map_or(0, |probes| probes.done());
+        assert!(world.run_until(20 * MINUTE, |world| done(world, 2) >= 2), "seed {seed}: member 2 has begun");
+        world.kill(2);
+        world.run(2 * MINUTE);
+        world.start(2);
+        // The creator is not needed.
+        world.kill(1);
+        world.start(4);
+        let whole = |world: &World, number| probes_of(world, number, 1).is_some_and(|probes| probes.is_whole());
+        let all_whole = |world: &World| world.running().into_iter().all(|number| whole(world, number));
+        assert!(world.run_until(60 * MINUTE, all_whole), "seed {seed}: {:?}", probes_of(&world, 4, 1));
+        let whole: Vec<_> = world.running().into_iter().map(|number| (number, probes_of(&world, number, 1).unwrap())).collect();
+        let names = |probes: &SurveyProbes| probes.rows.iter().map(|row| row.host.clone()).collect::<Vec<_>>();
+        assert_eq!(whole.len(), 4, "seed {seed}");
+        assert!(whole.iter().all(|(_, probes)| names(probes) == names(&whole[0].1) && probes.rows.len() == 5), "seed {seed}: {whole:?}");
+        for (number, probes) in &whole {
+            let answered = probes.rows.iter().filter(|row| row.outcome == ProbeOutcome::Answered && row.rtt_us.is_some()).count();
+            assert!(answered >= 4, "seed {seed}: one may have been under way at {number}'s end: {probes:?}");
+            let at_survey = |row: &&nearcrawl_model::survey_probes::ProbedServer| {
+                let me = world.member(*number);
+                let there = world.ledger.contacts.iter().filter(|contact| Some(contact.address) == row.address && contact.by == me);
+                let probes = there.filter(|contact| contact.purpose == Purpose::Probe).count();
+                // Another server at this address, and the search for the owner of its subnet, may have needed one each.
+                !(1..=3).contains(&probes)
+            };
+            assert!(probes.rows.iter().find(at_survey).is_none(), "seed {seed}: {probes:?}");
+        }
+        assert_polite(&world);
+    }
+}
+
+#[test]
+fn a_paused_survey_has_nothing_probed_and_a_resumed_one_goes_on() {
+    let mut world = quiet(5, 3);
+    make(&mut world, 0, SurveyPlan { probe: Some(6), ..plan(&[0, 1, 3, 4, 7, 9], 1) });
+    let done = |world: &World| world.running().into_iter().filter_map(|n| probes_of(world, n, 0)).map(|probes| probes.done()).sum::<u32>();
+    assert!(world.run_until(20 * MINUTE, |world| done(world) >= 3));
+    change(&mut world, 0, SurveyState::Paused);
+    assert!(world.run_until(MINUTE, |world| all_see(world, SurveyState::Paused)));
+    world.run(10_000);
+    let before = (done(&world), world.ledger.probes());
+    assert!(before.0 < 18, "in the middle of it");
+    world.run(10 * MINUTE);
+    assert_eq!((done(&world), world.ledger.probes()), before);
+    change(&mut world, 0, SurveyState::Running);
+    assert!(world.run_until(60 * MINUTE, |world| done(world) == 18), "{}", done(&world));
+    assert_polite(&world);
 }
