@@ -1,7 +1,7 @@
 //! Is a survey crawled by whoever owns its servers, and told by any member as the web servers' logs have it? Real daemons, and the program.
 
-use crate::support::{Ground, Habits, SmallWeb, Swarm};
-use nearcrawl_lab::web::server::Log;
+use crate::support::{Ended, Ground, Habits, SmallWeb, Swarm, nearcrawl};
+use nearcrawl_lab::{demo::daemons::API_PORT, web::server::Log};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -146,6 +146,95 @@ async fn told_apart(swarm: &Swarm, servers: usize, of_another: &str) {
     assert_eq!((one.len(), hosts(&one).len()), (servers * OF_DEPTH_2, servers));
     let links = hosts(&export(&["links", "--survey", "unis"]).await);
     assert!(!links.is_empty() && links.is_subset(&hosts(&one)), "{links:?}");
+}
+
+/// Servers that every member probes.
+const SAMPLE: usize = 6;
+
+/// What a placement survey comes to, as two files have it.
+struct Files {
+    nodes: String,
+    rtt: String,
+}
+
+impl Files {
+    async fn export(&self, swarm: &Swarm, daemon: usize) -> Ended {
+        let api = format!("http://{}:{API_PORT}", swarm.daemons[daemon].address);
+        let to = ["--nodes", &self.nodes, "--rtt", &self.rtt, "--api", &api];
+        nearcrawl(&[&["export", "placement", "--survey", "near"][..], &to].concat()).await
+    }
+
+    /// The lines of round-trip times to servers: from which member, to which server.
+    fn to_servers(&self, hosts: &BTreeSet<String>) -> BTreeMap<(String, String), String> {
+        let text = std::fs::read_to_string(&self.rtt).unwrap();
+        let cells = text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        cells.filter(|cells| hosts.contains(&cells[1])).map(|cells| ((cells[0].clone(), cells[1].clone()), cells[2].clone())).collect()
+    }
+}
+
+/// Waits until a daemon says that all members have probed all servers.
+async fn all_whole(swarm: &Swarm, daemon: usize) -> Value {
+    let begun = std::time::Instant::now();
+    loop {
+        let told = json(&swarm.cli(daemon, &["survey", "show", "near", "--json"]).await)["placement"].clone();
+        if told["members_whole"] == 3 {
+            return told;
+        }
+        assert!(begun.elapsed() < LONG_ENOUGH, "{told}");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_placement_survey_measures_the_matrix_that_the_laboratory_reads() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 8, 3, 10));
+    let points: Vec<Ipv4Addr> = [0, 1, 3].map(|point| web.places.access_points[point]).to_vec();
+    let habits = Habits { threshold_ms: 4, tlds: "[]", ..Habits::default() };
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+    swarm.start(0..3).await;
+    let hosts: BTreeSet<String> = web.hosts.iter().map(|(host, _)| host.to_string()).collect();
+    let lines: Vec<String> = (0..8).map(|number| format!("{}\n", web.url(number, 0))).collect();
+    let list = swarm.common.write("list.txt", &lines.concat()).unwrap().display().to_string();
+    swarm.cli(0, &["survey", "create", "near", "--list", &list, "--depth", "0", "--probe", &SAMPLE.to_string()]).await;
+    let [nodes, rtt] = ["nodes.csv", "rtt.csv"].map(|name| swarm.common.directory.join(name).display().to_string());
+    let files = Files { nodes, rtt };
+
+    let told = all_whole(&swarm, 1).await;
+    assert_eq!((&told["servers"], &told["probed"], &told["members"]), (&SAMPLE.into(), &SAMPLE.into(), &3.into()), "{told}");
+    assert_eq!(told["missing_text"], Value::Array(Vec::new()), "{told}");
+    let shown = swarm.cli(2, &["survey", "show", "near"]).await.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("placement: 6 of 6 servers probed by this member, 3 of 3 members whole"), "{shown}");
+
+    let exported = files.export(&swarm, 1).await;
+    assert_eq!(exported.code, Some(0), "{}", exported.complained);
+    assert!(exported.complained.contains("18 of 18 round trips at 3 members: 6 servers written"), "{}", exported.complained);
+    let nodes = std::fs::read_to_string(&files.nodes).unwrap();
+    let sources = nodes.lines().filter(|line| line.ends_with(",1,0")).count();
+    assert_eq!((sources, nodes.lines().count()), (3, 1 + 3 + SAMPLE), "{nodes}");
+    let measured = files.to_servers(&hosts);
+    assert_eq!(measured.len(), 3 * SAMPLE, "each member each server: {measured:?}");
+    assert!(measured.values().all(|ms| ms.parse::<f64>().is_ok_and(|ms| ms > 0.0)), "{measured:?}");
+    let laboratory = ["lab", "delegation", "--nodes", &files.nodes, "--rtt", &files.rtt, "--crawlers", "3", "--rounds", "1", "--json"];
+    let rows = nearcrawl(&laboratory).await;
+    assert_eq!(rows.code, Some(0), "{}", rows.complained);
+    let rows = json(&rows.said);
+    assert!(rows.to_string().contains(&format!("\"sites\":{SAMPLE},")), "{rows}");
+
+    // A process that is killed and started again has its rows, and measures nothing anew.
+    swarm.daemons[2].kill().await;
+    swarm.start([2]).await;
+    all_whole(&swarm, 0).await;
+    let again = files.export(&swarm, 0).await;
+    assert_eq!((again.code, files.to_servers(&hosts)), (Some(0), measured), "{}", again.complained);
+
+    // Without a member its rows are missing, and the files have the others.
+    swarm.daemons[1].kill().await;
+    let partly = files.export(&swarm, 0).await;
+    assert_eq!(partly.code, Some(69), "{}", partly.complained);
+    assert!(partly.complained.contains("rows are missing: ") && partly.complained.contains("does not answer"), "{}", partly.complained);
+    assert_eq!(files.to_servers(&hosts).len(), 2 * SAMPLE);
+    assert!(swarm.stop().await);
 }
 
 /// The state of the slow survey, as a daemon has it.

@@ -10,6 +10,7 @@ mod links;
 mod output;
 mod pages;
 mod parquet;
+mod placement;
 mod progress;
 mod servers;
 mod sink;
@@ -48,6 +49,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl export pages --format parquet --out pages.parquet\n  \
     nearcrawl export links --format csv > hosts.csv\n  \
     nearcrawl export events --format csv > events.csv\n  \
+    nearcrawl export placement --survey near --nodes nodes.csv --rtt rtt.csv\n  \
     nearcrawl export servers --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…";
 
 /// Shown under `export history --help`.
@@ -91,6 +93,9 @@ pub enum ExportCommand {
     /// Which hosts link to which, or which pages
     #[command(after_help = LINKS_EXAMPLES)]
     Links(LinksArgs),
+    /// Which member is how far from which server of a survey's sample
+    #[command(after_help = placement::EXAMPLES, override_usage = placement::USAGE)]
+    Placement(placement::PlacementArgs),
     /// One row for each delegation and move that ended lately at this daemon
     #[command(after_help = events::EXAMPLES)]
     Events(events::EventsArgs),
@@ -151,6 +156,7 @@ pub async fn export(command: &ExportCommand) -> Result<String, CommandError> {
         ExportCommand::Servers(args) => rows(args, Asked::Servers(RowsOf::Servers), Kind::Servers, &servers::COLUMNS).await,
         ExportCommand::History(args) => rows(args, Asked::Servers(RowsOf::History), Kind::History, &history::COLUMNS).await,
         ExportCommand::Pages(args) => rows(args, Asked::Export(ExportOf::Pages), Kind::Pages, &pages::COLUMNS).await,
+        ExportCommand::Placement(args) => placement::placement(args).await,
         ExportCommand::Events(args) => events::events(args).await,
         ExportCommand::Links(LinksArgs { trace: Some(trace), hosts: Some(hosts), common, .. }) => graph(common, trace, hosts).await,
         ExportCommand::Links(LinksArgs { by, common, .. }) => {
