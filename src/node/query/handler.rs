@@ -15,6 +15,7 @@ use nearcrawl_model::{
     exported::{ExportQuery, ExportedRows},
     plan::Pace,
     server_rows::{RowsOf, ServerRows},
+    subnet::Subnet,
     survey::{SignedSurvey, SurveyId, SurveyRef},
     time::Millis,
     url::{Host, PageUrl},
@@ -226,11 +227,7 @@ impl QueryHandler {
                 return self.answer_surveys(query, crawler);
             }
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
-            Query::Move { subnet, to, reply } => {
-                let refused_text = crawler.view().may_move(&subnet, &to).err().map(|why| why.to_string());
-                drop(reply.send(MoveView { subnet, to, refused_text }));
-                return Some(Action::Handle(Event::Move { subnet, to }));
-            }
+            Query::Move { subnet, to, reply } => return Some(move_subnet(crawler, subnet, to, reply)),
             Query::DeclareLost { members, reply } => return Some(declare_lost(crawler, members, reply)),
             Query::Pause { length, reply } => return Some(Action::Pause { length, reply }),
             Query::Resume(reply) => return Some(Action::Resume(reply)),
@@ -358,6 +355,13 @@ fn millis(duration: Duration) -> Millis {
 fn silent_for(executor: &Executor) -> Option<Millis> {
     let is_told = |silent: &Duration| *silent >= SILENT || is_gated(executor);
     Some(executor.store_silent_for()).filter(is_told).map(millis)
+}
+
+/// A subnet is handed over; says whether that has begun.
+fn move_subnet(crawler: &Crawler, subnet: Subnet, to: AccessPoint, reply: Reply<MoveView>) -> Action {
+    let refused_text = crawler.view().may_move(&subnet, &to).err().map(|why| why.to_string());
+    drop(reply.send(MoveView { subnet, to, refused_text }));
+    Action::Handle(Event::Move { subnet, to })
 }
 
 /// Members that are not alive are given up for good; says which are alive.
