@@ -121,6 +121,7 @@ fn settings() -> Settings {
         home_port: None,
         max_parallel_rounds: 4,
         contacts_per_subnet: 15,
+        ignore_orders_of: Default::default(),
         max_lookups: 8,
         revisit: 30 * 86_400_000,
         new_hosts: Default::default(),
@@ -170,8 +171,8 @@ impl Played {
     fn new(told: Remembered) -> Played {
         let now = Now { moment: Moment(1_000_000), wall: WallTime(1_700_000_000_000) };
         let signed = told.signed.into_iter().map(|(by, claim)| accepted(claim, by)).take(8);
-        // What is no page of the book is no survey either, and the other way round.
-        let (surveys, survey_probes) = (told.contacts.clone(), told.contacts.clone());
+        // What is no page of the book is no survey and no statement either, and the other way round.
+        let (surveys, survey_probes, opt_outs) = (told.contacts.clone(), told.contacts.clone(), told.contacts.clone());
         let identity = Identity {
             key: key(1),
             incarnation: u64::from(told.incarnation),
@@ -185,6 +186,7 @@ impl Played {
             contacts: told.contacts,
             surveys,
             survey_probes,
+            opt_outs,
         };
         let crawler = Crawler::new(identity, settings(), HIERARCHY.clone(), now);
         let mut played = Played { crawler, now, asked: Vec::new() };
@@ -320,7 +322,7 @@ fn author(gossip: &Gossip) -> AccessPoint {
         Gossip::RollUp(roll_up) => roll_up.owner,
         Gossip::Endorsement(endorsement) => endorsement.by,
         Gossip::Distances(told) => told.from,
-        Gossip::Surveys(_) => member(2),
+        Gossip::Surveys(_) | Gossip::OptOuts(_) => member(2),
     }
 }
 

@@ -11,6 +11,7 @@ use nearcrawl_model::{
     journal::{JournalEntry, JournalKey, JournalRow},
     links::Links,
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
+    opt_out::{MAX_STATEMENT_BYTES, SignedStatement},
     ownership_history::{Holding, OwnershipHistory},
     ownership_map::{MAX_DEPTH, MapDigest, MapPart, PARTS, place},
     packed_stream::{Packer, Unpacker},
@@ -110,6 +111,7 @@ fn response(bytes: &[u8]) {
             assert!(surveys.len() <= MAX_SURVEYS);
             surveys.iter().for_each(check_survey);
         }
+        Some(Response::OptOuts(statements)) => statements.iter().for_each(check_statement),
         Some(Response::VoterLists(lists)) => lists.iter().for_each(check_list),
         Some(Response::ProbeDeclined(_, receipts)) => receipts.iter().for_each(check_receipt),
         _ => {}
@@ -120,6 +122,7 @@ fn gossip(bytes: &[u8]) {
     match read::<Gossip>(bytes) {
         Some(Gossip::Claims(claims)) => claims.iter().for_each(check_claim),
         Some(Gossip::RollUp(roll_up)) => check_summary(&roll_up.summary),
+        Some(Gossip::OptOuts(statements)) => statements.iter().for_each(check_statement),
         _ => {}
     }
 }
@@ -335,12 +338,22 @@ fn check_survey(signed: &SignedSurvey) {
     assert!(signed.open().is_err() || signed.open().as_ref() == Ok(&survey));
 }
 
+/// The same of what a member says of an opt-out.
+fn check_statement(signed: &SignedStatement) {
+    let Ok(statement) = signed.read() else { return };
+    assert!(signed.bytes.len() <= MAX_STATEMENT_BYTES && statement.key.check().is_ok());
+    assert_eq!(postcard::to_stdvec(&statement).as_deref(), Ok(&signed.bytes[..]));
+    assert_eq!((signed.head(&statement).id, signed.head(&statement).revision), (statement.id(), statement.revision));
+    assert!(signed.open().is_err() || signed.open().as_ref() == Ok(&statement));
+}
+
 /// A signed survey, or the bytes of one.
 fn survey(bytes: &[u8]) {
     if let Some(signed) = read::<SignedSurvey>(bytes) {
         check_survey(&signed);
     }
     check_survey(&SignedSurvey { bytes: bytes.to_vec(), signature: Vec::new() });
+    check_statement(&SignedStatement { bytes: bytes.to_vec(), signature: Vec::new() });
     read::<Survey>(bytes);
     if let Some(heads) = read::<Vec<SurveyHead>>(bytes) {
         assert_eq!(SurveysDigest::of(&heads), SurveysDigest::of(&heads.clone()));

@@ -16,6 +16,7 @@ use ipnetwork::IpNetwork;
 use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    opt_out::{DOMAIN_WORD, PROOF_PATH, PROOF_WORD, TXT_LABEL},
     time::WallTime,
     view::{Span, counted},
 };
@@ -137,6 +138,13 @@ fn page(config: &Config, args: &BotSiteArgs, now: WallTime) -> String {
          <code>noindex</code> are counted as such; no page is shown or put into an index."
             .to_owned(),
         "429 and 503 make it wait, longer each time.".to_owned(),
+        format!(
+            "To have no request and no probe at all, of no access point: publish a TXT record at <code>{TXT_LABEL}.HOST</code> that says \
+             <code>{PROOF_WORD}</code> (with <code>{PROOF_WORD} {DOMAIN_WORD}</code> for all hosts below that name), or for one host the file \
+             <code>{PROOF_PATH}</code> whose first line is <code>{PROOF_WORD}</code>. Then tell any access point, at the contact below: it enters \
+             <code>nearcrawl opt-out add HOST</code>, and all of them have stopped within seconds. It is taken back when the record or file is gone \
+             and you say so."
+        ),
     ];
     let contact = config.contact.as_deref().map_or_else(|| "The volunteer who runs it left no address.".to_owned(), linked);
     let mut who = vec![

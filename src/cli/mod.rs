@@ -16,6 +16,7 @@ mod log;
 mod logging;
 mod look;
 mod manual;
+mod opt_out;
 mod owners;
 mod pause;
 mod plan;
@@ -98,6 +99,9 @@ pub enum Command {
     /// Add starting URLs to the crawl
     #[command(subcommand, after_help = seed::EXAMPLES)]
     Seed(seed::SeedCommand),
+    /// Have no member ask a server anything: with a DNS record, a file or an order
+    #[command(subcommand, after_help = opt_out::EXAMPLES)]
+    OptOut(opt_out::OptOutCommand),
     /// Make, list, show, pause and end surveys: studies that all members crawl
     #[command(subcommand, after_help = survey::EXAMPLES)]
     Survey(survey::SurveyCommand),
@@ -211,6 +215,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
             as_far_as_it_goes(evaluate::evaluate(&args, style)?)
         }
         Command::Seed(command) => seed::seed(command).await,
+        Command::OptOut(command) => opt_out::opt_out(command, style).await,
         Command::Survey(command) => survey::survey(command, style).await,
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,

@@ -26,6 +26,9 @@ use std::{
 /// Of a host with more addresses than this, the others are not looked at.
 pub const MAX_ADDRESSES: usize = 16;
 
+/// Of a name with more TXT records than this, the others are not looked at.
+pub const MAX_TEXTS: usize = 32;
+
 /// A chain of more aliases than this counts as looping.
 pub const MAX_CHAIN: usize = 8;
 
@@ -122,6 +125,28 @@ impl Resolver {
             return self.pin(host, None, &[address], MAX_PIN).ok_or(ResolveError::ForbiddenAddress);
         }
         tokio::time::timeout(self.longest_wait, self.ask(host, pinned)).await.unwrap_or(Err(ResolveError::TimedOut))
+    }
+
+    /// The TXT records of a name, each with its strings joined; none if there is no such name, or it has no such record.
+    ///
+    /// # Errors
+    ///
+    /// The name servers did not say.
+    pub async fn texts(&self, name: &str) -> Result<Vec<String>, ResolveError> {
+        let name = Name::from_ascii(format!("{name}.")).map_err(|_| ResolveError::NoSuchName)?;
+        let asking = self.dns.lookup(name, RecordType::TXT);
+        let answer = tokio::time::timeout(self.longest_wait, asking).await.map_err(|_| ResolveError::TimedOut)?;
+        let lookup = match answer {
+            Ok(lookup) => lookup,
+            Err(NetError::Dns(DnsError::NoRecordsFound(none))) if none.response_code == ResponseCode::NoError => return Ok(Vec::new()),
+            Err(error) if error.is_nx_domain() => return Ok(Vec::new()),
+            Err(error) => return Err(failure(&error)),
+        };
+        let texts = lookup.answers().iter().filter_map(|record| match &record.data {
+            RData::TXT(text) => Some(String::from_utf8_lossy(&text.txt_data.concat()).into_owned()),
+            _ => None,
+        });
+        Ok(texts.take(MAX_TEXTS).collect())
     }
 
     /// A first; AAAA only if that leaves no address to use, or if the host was pinned to one. A server that fails is not taken for one

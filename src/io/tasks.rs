@@ -73,6 +73,8 @@ task_kinds! {
     Probe = "probe", "executor";
     /// A look-up in the DNS. A panic makes it fail with `ResolveError::Crashed`.
     Resolve = "resolve", "executor";
+    /// Looking for the proof of an opt-out. After a panic nothing was found out, and it is looked again.
+    Proof = "opt-out proof", "executor";
     /// Rows to a replica, or rows of a subnet from one. After a panic it counts as not answered, and is tried again.
     PeerTransfer = "member transfer", "executor";
     /// Asking a member for what a reader asked of us. After a panic the reader is told that there is no answer.

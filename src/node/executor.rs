@@ -2,6 +2,7 @@
 
 use super::{
     exports::{self, ExportAsker},
+    opt_out_proofs,
     peer_transfers::{self, PeerQuestion},
     query::{NoProbesError, ProbesReply, Reply},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
@@ -20,7 +21,7 @@ use crate::io::{
     tasks::{self, TaskKind},
 };
 use nearcrawl_core::{
-    event::{Command, CopyAnswer, Event, HierarchyCommand, PeerCommand, WebCommand},
+    event::{Command, CopyAnswer, Event, HierarchyCommand, OptOutEvent, PeerCommand, WebCommand},
     hierarchy_version::editions::Found,
     report::journal_rows::ExportOrder,
 };
@@ -30,6 +31,7 @@ use nearcrawl_model::{
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
+    opt_out::ProofLook,
     server_rows::{RowsOf, ServerRows},
     survey::SurveyId,
     survey_probes::SurveyProbes,
@@ -306,6 +308,12 @@ impl Executor {
                     event
                 });
                 self.spawn_told(async move { Some(revisiting.await) });
+            }
+            WebCommand::LookForProof { question, key } => {
+                let web = self.web.clone();
+                let looked = move |found| Event::OptOut(OptOutEvent::Looked { question, found });
+                let crashed = looked(ProofLook::Unclear("nearcrawl itself failed while it looked".to_owned()));
+                self.spawn(TaskKind::Proof, Some(crashed), async move { Some(looked(opt_out_proofs::look(&web, &key).await)) });
             }
             WebCommand::CloseConnection(address) => {
                 let fetcher = self.web.fetcher.clone();

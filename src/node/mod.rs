@@ -31,6 +31,7 @@ mod housekeeping;
 pub mod images;
 mod keyfile;
 pub mod metrics;
+mod opt_out_proofs;
 mod peer_transfers;
 mod persisted_state;
 pub mod query;

@@ -3,7 +3,7 @@
 use super::{
     error::NodeError,
     keyfile,
-    store_queue::{contacts_page, survey_probes_slot, survey_slot},
+    store_queue::{contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
 };
 use crate::io::{store::Store, swarm::SwarmSecrets};
 use nearcrawl_core::{allowance::Kept, delegation::contacts::PAGES};
@@ -71,6 +71,8 @@ pub struct PersistedState {
     pub allowance: Option<Kept>,
     /// What was probed for them.
     pub survey_probes: Vec<Vec<u8>>,
+    /// The pages of statements about opt-outs.
+    pub opt_outs: Vec<Vec<u8>>,
 }
 
 /// Reads them, and stores the number of a new start.
@@ -91,6 +93,10 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         surveys.extend(store.meta_get(&survey_slot(slot)).await?);
         survey_probes.extend(store.meta_get(&survey_probes_slot(slot)).await?);
     }
+    let mut opt_outs = Vec::new();
+    for page in 0..nearcrawl_core::opt_out::PAGES {
+        opt_outs.extend(store.meta_get(&opt_outs_page(page)).await?);
+    }
     Ok(PersistedState {
         store: store_id(store).await?,
         incarnation,
@@ -104,6 +110,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         surveys,
         allowance: get(store, ALLOWANCE).await?,
         survey_probes,
+        opt_outs,
     })
 }
 

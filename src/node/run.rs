@@ -617,7 +617,7 @@ impl Daemon {
         match (self.seeding.done(number), result) {
             (Some(waiting), Ok(())) => {
                 // A caller that has stopped waiting is no error.
-                let _ = waiting.reply.send(self.handler.seeds(&waiting.urls));
+                let _ = waiting.reply.send(self.handler.seeds(&waiting.urls, &self.crawler));
                 self.hear(Event::Seeds(waiting.urls));
             }
             (Some(waiting), Err(why)) => {
@@ -631,7 +631,7 @@ impl Daemon {
     /// Takes in the starting points that the disk keeps waiting, and says that they are not durable yet.
     fn answer_late_seeds(&mut self) {
         while let Some(late) = self.seeding.late() {
-            let view = self.handler.seeds(&late.urls);
+            let view = self.handler.seeds(&late.urls, &self.crawler);
             let _ = late.reply.send(SeedView { not_durable: view.accepted, ..view });
             self.hear(Event::Seeds(late.urls));
         }

@@ -277,6 +277,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         probe: config.delegation.probe,
         home_port: config.delegation.home_port,
         max_parallel_rounds: config.delegation.max_parallel_rounds as usize,
+        ignore_orders_of: config.swarm.ignore_orders_of.iter().copied().collect(),
         contacts_per_subnet: config.delegation.max_contacts_per_subnet,
         max_lookups: MAX_LOOKUPS,
         revisit: millis(crawl.revisit),
@@ -329,6 +330,7 @@ pub fn crawler(
         contacts: persisted.contacts.clone(),
         surveys: persisted.surveys.clone(),
         survey_probes: persisted.survey_probes.clone(),
+        opt_outs: persisted.opt_outs.clone(),
     };
     Crawler::new(identity, settings, hierarchy, now)
 }

@@ -12,7 +12,7 @@ use futures::{
 };
 use nearcrawl_core::{
     crawl::site::previous_run::PreviousRunReader,
-    event::{Event, PreviousRunRead, StoreCommand, SurveyEvent},
+    event::{Event, OptOutEvent, PreviousRunRead, StoreCommand, SurveyEvent},
 };
 use nearcrawl_model::{
     fingerprint::FingerprintKey,
@@ -233,6 +233,10 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
             store.meta_put(&survey_probes_slot(slot), bytes).await?;
             Some(Event::Survey(SurveyEvent::ProbesStored { write }))
         }
+        StoreCommand::KeepOptOuts { write, page, bytes } => {
+            store.meta_put(&opt_outs_page(page), bytes).await?;
+            Some(Event::OptOut(OptOutEvent::Stored { write }))
+        }
         StoreCommand::KeepContacts { page, bytes } => {
             store.meta_put(&contacts_page(page), bytes).await?;
             None
@@ -254,6 +258,11 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
         StoreCommand::Seen { ticket, batches } => return seen(store, ticket, &batches, false).await,
     };
     Ok(event)
+}
+
+/// Where a page of statements about opt-outs is stored.
+pub fn opt_outs_page(page: u8) -> String {
+    format!("opt-outs-{page:02x}")
 }
 
 /// Where a page of the book of contacts is stored.

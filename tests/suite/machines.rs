@@ -11,9 +11,10 @@ use std::{
 const CORE: &str = "crates/core/src";
 
 /// The directories of the machines, and the types that are given to others as a whole.
-const MACHINES: [(&str, &[&str]); 12] = [
+const MACHINES: [(&str, &[&str]); 13] = [
     ("relay", &["Relay"]),
     ("survey", &["Surveys"]),
+    ("opt_out", &["OptOuts"]),
     ("membership", &["Membership", "Shutdown"]),
     ("hierarchy_version", &["HierarchyVersion"]),
     ("voting", &["Voting"]),

@@ -2,6 +2,7 @@
 
 use crate::{
     event::{Command, PeerCommand},
+    opt_out::in_force::OptedOut,
     pending::Pending,
     report::{Counters, events::Events},
     settings::Settings,
@@ -41,6 +42,8 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     /// What surveys wish for besides.
     pub(crate) wishes: InEffect,
+    /// Whom nobody may ask anything.
+    pub(crate) opted_out: OptedOut,
     pub(crate) hierarchy: Arc<Hierarchy>,
     pub(crate) started: Moment,
     pub(crate) now: Now,
@@ -72,6 +75,7 @@ impl Context {
             key,
             secret,
             wishes: InEffect::default(),
+            opted_out: OptedOut::default(),
             hierarchy,
             started: now.moment,
             now,
@@ -134,6 +138,18 @@ impl Context {
 
 /// Which hosts are in scope, and how they are crawled.
 impl Context {
+    /// Whether nothing is asked of a server of this name or at this address: the configuration denies it, or it is opted out. Page requests,
+    /// requests for robots.txt and probes are all held against this.
+    pub(crate) fn denies(&self, host: &Host, address: Option<IpAddr>) -> bool {
+        self.settings.scope.denies(host) || self.opted_out.covers(host, address)
+    }
+
+    /// Whether URLs of this host are not even kept, and as what they are counted.
+    pub(crate) fn drops(&self, host: &Host) -> Option<&'static str> {
+        let opted_out = || self.opted_out.surely_covers(host, None).then_some("hosts that are opted out");
+        self.settings.scope.denies(host).then_some("hosts on the deny list").or_else(opted_out)
+    }
+
     /// Where an address is by the hierarchy.
     pub(crate) fn place_of(&self, address: IpAddr) -> Place<'_> {
         let Some(position) = self.hierarchy.locate(address) else {
@@ -166,6 +182,17 @@ impl Context {
 
     /// What is wished for a host in this tree at this address, which `starts` lead to.
     pub(crate) fn wishes_for<'a>(
+        &self,
+        host: &Host,
+        tree: &Host,
+        address: IpAddr,
+        starts: impl Iterator<Item = &'a PageUrl>,
+    ) -> SiteWishes {
+        let wishes = self.surveys_wishes_for(host, tree, address, starts);
+        SiteWishes { is_unwanted: wishes.is_unwanted || self.opted_out.covers(host, Some(address)), ..wishes }
+    }
+
+    fn surveys_wishes_for<'a>(
         &self,
         host: &Host,
         tree: &Host,
@@ -228,6 +255,7 @@ impl Context {
             home_port: None,
             max_parallel_rounds: 4,
             contacts_per_subnet: 15,
+            ignore_orders_of: Default::default(),
             max_lookups: crate::routing::locator::MAX_LOOKUPS,
             revisit: 7 * 86_400_000,
             new_hosts: Default::default(),

@@ -25,7 +25,6 @@ use crate::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    ids::Ticket,
     message::Response,
     time::{Moment, Now},
 };
@@ -55,6 +54,7 @@ pub struct Crawler {
     pub(crate) report: Report,
     pub(crate) relay: Relay,
     pub(crate) surveys: crate::survey::Surveys,
+    pub(crate) opt_outs: crate::opt_out::OptOuts,
     /// Whether a signal is being carried out.
     settling: bool,
 }
@@ -84,12 +84,14 @@ impl Crawler {
             report: Report::new(now.moment),
             relay: Relay::new(now),
             surveys: Default::default(),
+            opt_outs: Default::default(),
             settling: false,
             context: Context::new((me, identity.key, identity.store), identity.fingerprints, hierarchy, settings, now),
         };
         crawler.wake_votes();
         crawler.delegation.wake(&crawler.context, &identity.contacts);
         crawler.surveys.wake(&mut crawler.context, &identity.surveys, &identity.survey_probes);
+        crawler.opt_outs.wake(&mut crawler.context, &identity.opt_outs);
         crawler.wake_claims(identity.claims);
         crawler
     }
@@ -148,6 +150,7 @@ impl Crawler {
             Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
             Event::SeenLoaded { site } => self.crawl.awake(&mut self.context, site),
             Event::Survey(event) => self.survey(event),
+            Event::OptOut(event) => self.opt_out(event),
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
             Event::AtHand(at_hand) => self.hierarchy_version.at_hand(&self.context, at_hand),
             Event::Given { edition, hierarchy } => self.hierarchy_version.given(&mut self.context, edition, hierarchy),
@@ -182,15 +185,6 @@ impl Crawler {
         self.crawl.fetches().scheduler().next_due().map_or(self.context.tick_due, |due| due.min(self.context.tick_due))
     }
 
-    pub(crate) fn answer(&mut self, ticket: Ticket, response: Response) {
-        self.context.answer(ticket, response);
-    }
-
-    /// As a voter, this access point accepts second claims at an epoch, too, or does so no more: a laboratory's liar.
-    pub fn accept_twice(&mut self, twice: bool) {
-        self.voting.accept_twice(twice);
-    }
-
     /// All machines, to be read: whatever the process asks is answered from here.
     pub fn view(&self) -> View<'_> {
         View {
@@ -208,6 +202,7 @@ impl Crawler {
             report: &self.report,
             relay: &self.relay,
             surveys: &self.surveys,
+            opt_outs: &self.opt_outs,
         }
     }
 
@@ -246,6 +241,7 @@ impl Crawler {
                 delegation.member_came(context, others, who)
             }
             Signal::MemberConnected(who) => {
+                self.opt_outs.compare_with(&mut self.context, who);
                 self.voting.connected(&mut self.context, who);
                 self.replication.connected(&mut self.context, who);
                 self.ownership.compare_with(&mut self.context, &self.membership, who);

@@ -11,7 +11,7 @@ use crate::{
     },
     crawler::{Crawler, MAX_OUTGOING},
     delegation::{self, Delegation, prober::ProbeOrder},
-    event::{Command, CopyAnswer, PeerCommand, StoreCommand, SurveyEvent},
+    event::{Command, CopyAnswer, OptOutEvent, PeerCommand, StoreCommand, SurveyEvent},
     membership::shutdown::Unfinished,
     migration::{
         Migration,
@@ -43,6 +43,7 @@ use nearcrawl_model::{
     ids::{QuestionId, Ticket, WriteId},
     journal::{Arrival, JournalEntry, JournalKey},
     message::{Gossip, HandOff, Request, Response},
+    opt_out::SignedStatement,
     previous_run::PreviousVersion,
     replica::NamedReplica,
     server_rows::RowsOf,
@@ -172,6 +173,7 @@ impl Crawler {
             Gossip::Distances(told) if told.from != author => self.context.refuse("distances in the name of another member"),
             Gossip::Distances(told) => self.delegation.distances_told(&mut self.context, &self.membership, told),
             Gossip::Surveys(heads) => self.surveys.told(&mut self.context, author, &heads),
+            Gossip::OptOuts(signed) => self.hear_opt_outs(signed),
         }
     }
 
@@ -538,6 +540,11 @@ impl Crawler {
         if !claims.is_empty() {
             self.voting.take_over(&mut self.context, claims);
         }
+    }
+
+    /// As a voter, this access point accepts second claims at an epoch, too, or does so no more: a laboratory's liar.
+    pub fn accept_twice(&mut self, twice: bool) {
+        self.voting.accept_twice(twice);
     }
 
     pub(crate) fn tick_voting(&mut self) {
@@ -1371,6 +1378,47 @@ impl Crawler {
     /// Whether nothing but links that a survey's countries or organisations might have wanted lead to a host, which is elsewhere.
     fn is_out_of_scope(&self, located: &LocatedHost) -> bool {
         self.routing.outbox().has_links_alone(&located.host) && !self.context.admits_at(&located.host, located.address)
+    }
+}
+
+/// Opt-outs hold for every site, probe and URL on its way.
+impl Crawler {
+    /// People ask for one, its proof was looked for, or what is said of one is durable.
+    pub(crate) fn opt_out(&mut self, event: OptOutEvent) {
+        match event {
+            OptOutEvent::Asked { number, key, stops } => self.opt_outs.asked(&mut self.context, number, key, stops),
+            OptOutEvent::Looked { question, found } => self.opt_outs.looked(&mut self.context, question, found),
+            OptOutEvent::Stored { write } => self.opt_outs.stored(&mut self.context, &self.membership, write),
+        }
+        self.opt_outs_changed();
+    }
+
+    /// Members said something of them.
+    pub(crate) fn hear_opt_outs(&mut self, signed: Vec<SignedStatement>) {
+        self.opt_outs.hear(&mut self.context, signed);
+        self.opt_outs_changed();
+    }
+
+    /// Others may be in force than before: that holds for every site from now on.
+    fn opt_outs_changed(&mut self) {
+        if self.opt_outs.has_changed() {
+            self.crawl.wishes_changed(&mut self.context);
+            self.look_for_proofs();
+        }
+    }
+
+    /// Proofs of opt-outs of sites of ours are looked for, if they were not yet.
+    pub(crate) fn look_for_proofs(&mut self) {
+        if !self.context.opted_out.is_empty() {
+            let sites = self.crawl.sites().all().map(|site| (&site.key.host, site.address));
+            self.opt_outs.look_for(&self.context, sites);
+        }
+    }
+
+    /// Proofs are looked for, statements compared.
+    pub(crate) fn tick_opt_outs(&mut self) {
+        self.opt_outs.tick(&mut self.context, &self.membership);
+        self.opt_outs_changed();
     }
 }
 

@@ -19,6 +19,7 @@ use nearcrawl_model::{
     ids::{QuestionId, SeenTicket, SiteNumber, Ticket, TransferId, WriteId},
     journal::{JournalEntry, JournalKey, JournalRow},
     message::{Gossip, Request, Response},
+    opt_out::{OptOutKey, ProofLook},
     previous_run::PreviousVersion,
     rows_digest::Digests,
     seen::{PageState, SeenAnswer, SeenBatch},
@@ -273,6 +274,8 @@ pub enum Event {
     },
     /// A survey of our own is made or changed, or one is durable.
     Survey(SurveyEvent),
+    /// An opt-out is asked for, its proof was looked for, or what is said of one is durable.
+    OptOut(OptOutEvent),
     /// Another hierarchy is to be used from now on.
     Hierarchy(Arc<Hierarchy>),
     /// Which editions of the hierarchy the process has when it starts.
@@ -310,6 +313,32 @@ pub enum SurveyEvent {
     /// What was probed for a survey is durable.
     ProbesStored {
         /// The number of its [`StoreCommand::StoreSurveyProbes`].
+        write: WriteId,
+    },
+}
+
+/// What happens to an opt-out.
+#[derive(Clone, Debug)]
+pub enum OptOutEvent {
+    /// People want nothing to be asked there, or that it may be asked again. What comes of it is to be read by its number.
+    Asked {
+        /// The number, above those before.
+        number: u64,
+        /// Where, and by which proof.
+        key: OptOutKey,
+        /// Whether nothing is to be asked there.
+        stops: bool,
+    },
+    /// A proof was looked for.
+    Looked {
+        /// The question of the [`WebCommand::LookForProof`].
+        question: QuestionId,
+        /// What was found.
+        found: ProofLook,
+    },
+    /// Statements are durable.
+    Stored {
+        /// The number of their [`StoreCommand::KeepOptOuts`].
         write: WriteId,
     },
 }
@@ -448,6 +477,15 @@ pub enum StoreCommand {
         /// What.
         bytes: Vec<u8>,
     },
+    /// Store a page of statements about opt-outs durably; it replaces the page before. Answered with [`OptOutEvent::Stored`].
+    KeepOptOuts {
+        /// To be named when it is done.
+        write: WriteId,
+        /// Its number, below [`crate::opt_out::PAGES`].
+        page: u8,
+        /// What it says.
+        bytes: Vec<u8>,
+    },
     /// Store a page of the book of contacts; it replaces the page before.
     KeepContacts {
         /// Its number, below [`crate::delegation::contacts::PAGES`].
@@ -532,6 +570,13 @@ pub enum WebCommand {
     },
     /// Close the connection to this address; nothing more is asked there.
     CloseConnection(IpAddr),
+    /// Look for the proof of an opt-out, in the DNS or by one request to the server. Answered with [`OptOutEvent::Looked`].
+    LookForProof {
+        /// To be named in the answer.
+        question: QuestionId,
+        /// The opt-out; not an order.
+        key: OptOutKey,
+    },
 }
 
 /// A message to other members, or an exchange with one of them.

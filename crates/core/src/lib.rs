@@ -16,6 +16,7 @@ pub mod event;
 pub mod hierarchy_version;
 pub mod membership;
 pub mod migration;
+pub mod opt_out;
 pub mod ownership;
 mod pending;
 pub mod planning;

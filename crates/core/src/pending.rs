@@ -1,6 +1,8 @@
 //! What is the answer to a question for that a member was asked?
 
-use nearcrawl_model::{cross_table::Pair, fetch::LocatedHost, ids::TransferId, ownership_map::MapPart, subnet::Subnet, url::Host};
+use nearcrawl_model::{
+    cross_table::Pair, fetch::LocatedHost, ids::TransferId, opt_out::StatementId, ownership_map::MapPart, subnet::Subnet, url::Host,
+};
 
 /// A question to a member that is not answered yet: what its answer is for.
 #[derive(Debug)]
@@ -57,6 +59,12 @@ pub(crate) enum Pending {
     Distinct,
     /// When we may probe the server whose turn it is.
     ProbeTurn,
+    /// Whether its statements about opt-outs are others than ours.
+    OptOutHeads,
+    /// Statements about opt-outs that we lack.
+    OptOuts,
+    /// Whether it has heard these statements about opt-outs.
+    OptOutsTold(Vec<StatementId>),
 }
 
 /// What a member was asked in a comparison of ownership maps.

@@ -66,6 +66,10 @@ impl Crawler {
 }
 
 impl Crawler {
+    pub(crate) fn answer(&mut self, ticket: Ticket, response: Response) {
+        self.context.answer(ticket, response);
+    }
+
     /// Takes in a question of a member.
     fn asked(&mut self, from: AccessPoint, ticket: Ticket, request: Request) {
         match request {
@@ -119,6 +123,8 @@ impl Crawler {
             Request::ProbeTurn(address) => self.probe_turn_wanted(ticket, address),
             Request::CompareSurveys(theirs) => self.surveys.compared(&mut self.context, ticket, theirs),
             Request::SendSurveys(ids) => self.surveys.wanted(&mut self.context, ticket, &ids),
+            Request::CompareOptOuts(theirs) => self.opt_outs.compared(&mut self.context, ticket, theirs),
+            Request::SendOptOuts(ids) => self.opt_outs.wanted(&mut self.context, ticket, &ids),
             Request::CompareRows(journals) => self.replication.compare_rows(&mut self.context, &self.ownership, from, ticket, journals),
             Request::TellClaims(proofs) => {
                 self.answer(ticket, Response::Noted);
@@ -232,6 +238,10 @@ impl Crawler {
             (Pending::SurveyHeads, Some(Response::SurveyHeads(Some(theirs)))) => self.surveys.heads_came(&mut self.context, from, &theirs),
             (Pending::Surveys, Some(Response::Surveys(signed))) => self.surveys.came(&mut self.context, signed),
             (Pending::SurveyHeads | Pending::Surveys, _) => {}
+            (Pending::OptOutHeads, Some(Response::OptOutHeads(Some(theirs)))) => self.opt_outs.heads_came(&mut self.context, from, &theirs),
+            (Pending::OptOuts, Some(Response::OptOuts(signed))) => self.hear_opt_outs(signed),
+            (Pending::OptOutsTold(ids), Some(_)) => self.opt_outs.acknowledged(from, &ids),
+            (Pending::OptOutHeads | Pending::OptOuts | Pending::OptOutsTold(_), _) => {}
             (Pending::Distinct, Some(Response::Distinct(sets))) => self.report.sets_came(from, Some(sets.map(|sets| *sets))),
             (Pending::Distinct, _) => self.report.sets_came(from, None),
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),

@@ -53,6 +53,8 @@ pub struct Settings {
     pub founds: bool,
     /// Whether a swarm has let us in, or began here. If not, nothing is fetched however long no member answers.
     pub member: bool,
+    /// Members whose operators' orders to ask nothing of a server are ignored here.
+    pub ignore_orders_of: BTreeSet<AccessPoint>,
     /// SWIM's times.
     pub membership: SwimConfig,
     /// How long the swarm waits.
@@ -101,4 +103,6 @@ pub struct Identity {
     pub surveys: Vec<Vec<u8>>,
     /// What was probed for them, as [`StoreCommand::StoreSurveyProbes`] had it stored.
     pub survey_probes: Vec<Vec<u8>>,
+    /// The statements about opt-outs, as [`StoreCommand::KeepOptOuts`] had them stored.
+    pub opt_outs: Vec<Vec<u8>>,
 }

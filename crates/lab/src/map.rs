@@ -185,6 +185,7 @@ fn settings(joins: bool) -> Settings {
         home_port: None,
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
+        ignore_orders_of: Default::default(),
         max_lookups: MAX_LOOKUPS,
         revisit: 86_400_000,
         new_hosts: Default::default(),
@@ -471,6 +472,7 @@ fn side(who: usize, claims: Vec<SignedClaim>, lists: Vec<SignedList>, hierarchy:
         contacts: Vec::new(),
         surveys: Vec::new(),
         survey_probes: Vec::new(),
+        opt_outs: Vec::new(),
     };
     let now = Now { moment: Moment(0), wall: WallTime(1_700_000_000_000) };
     let crawler = Crawler::new(identity, settings(who == NEWCOMER), hierarchy.clone(), now);

@@ -23,6 +23,7 @@ pub mod ids;
 pub mod journal;
 pub mod links;
 pub mod message;
+pub mod opt_out;
 pub mod ownership_history;
 pub mod ownership_map;
 pub mod packed;

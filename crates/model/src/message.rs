@@ -13,6 +13,7 @@ use super::{
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     forwarded::{NotForwarded, SealedAnswer, SealedQuestion},
     journal::{Arrival, JournalKey, JournalRow},
+    opt_out::{MAX_STATEMENTS, MAX_TOLD, SignedStatement, StatementHead, StatementId, StatementsDigest},
     ownership_map::{ComparedPart, MAX_COMPARED, MAX_SENT, MAX_WANTED, MapDigest, MapPart, WantedPart, at_most},
     receipt::{Declined, SignedReceipt},
     replica::{MAX_SUBNETS_ASKED, StoreId},
@@ -176,6 +177,11 @@ pub enum Request {
     /// To the owner of this address: may the sender probe it once for a survey? Answered with [`Response::ProbeTurn`], or refused by who does not
     /// own it.
     ProbeTurn(IpAddr),
+    /// The sender's statements about opt-outs have this digest; which ones does the receiver have? Answered with
+    /// [`Response::OptOutHeads`].
+    CompareOptOuts(StatementsDigest),
+    /// Send these statements about opt-outs, at most [`MAX_TOLD`]. Answered with [`Response::OptOuts`].
+    SendOptOuts(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<StatementId>),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -311,6 +317,16 @@ pub enum Response {
     SurveyProbes(Option<Box<SurveyProbes>>),
     /// To `ProbeTurn`: after so many milliseconds nobody else asks the address anything for a moment; none if it is to be asked again later.
     ProbeTurn(Option<Millis>),
+    /// To `CompareOptOuts`: the statements that the answering member has, in order; none if they are the same as the sender's.
+    OptOutHeads(#[serde(deserialize_with = "statement_heads")] Option<Vec<StatementHead>>),
+    /// To `SendOptOuts`: those of them that the answering member has.
+    OptOuts(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedStatement>),
+}
+
+fn statement_heads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<StatementHead>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Heads(#[serde(deserialize_with = "at_most::<_, _, MAX_STATEMENTS>")] Vec<StatementHead>);
+    Ok(Option::<Heads>::deserialize(deserializer)?.map(|heads| heads.0))
 }
 
 fn heads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<SurveyHead>>, D::Error> {
@@ -357,6 +373,8 @@ pub enum Gossip {
     Distances(Distances),
     /// Surveys that are new or changed: who lacks one asks the sender for it.
     Surveys(#[serde(deserialize_with = "at_most::<_, _, MAX_SURVEYS>")] Vec<SurveyHead>),
+    /// Statements about opt-outs that are new, at most [`MAX_TOLD`].
+    OptOuts(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedStatement>),
 }
 
 /// What any program, member or not, may ask if the configuration allows it.

@@ -5,7 +5,7 @@ use hickory_proto::{
     op::Message,
     rr::{
         Record,
-        rdata::{A, AAAA, CNAME},
+        rdata::{A, AAAA, CNAME, TXT},
     },
     serialize::binary::{BinDecodable, BinEncodable},
 };
@@ -362,4 +362,24 @@ async fn questions_come_from_the_configured_address() {
     let config = ResolverConfig { servers: vec![dns.address], source_address: Some(source), ..ResolverConfig::default() };
     Resolver::new(config, AddressPolicy::default()).unwrap().resolve(&host("x.test"), None).await.unwrap();
     assert_eq!(dns.asked.lock().unwrap()[0].2, source);
+}
+
+#[tokio::test]
+async fn texts_are_told_apart_from_no_texts_and_from_no_answer() {
+    let text = |owner: &str, parts: &[&str]| {
+        let parts = parts.iter().map(|part| (*part).to_owned()).collect();
+        Record::from_rdata(name(owner), 60, RData::TXT(TXT::new(parts)))
+    };
+    let dns = Dns::start(move |name, kind| match (name, kind) {
+        ("_nearcrawl.two.test.", RecordType::TXT) => Reply::Records(vec![text(name, &["no-", "crawl"]), text(name, &["v=spf1"])]),
+        ("_nearcrawl.none.test.", RecordType::TXT) => Reply::Records(vec![]),
+        ("_nearcrawl.broken.test.", _) => Reply::Code(ResponseCode::ServFail),
+        _ => Reply::Code(ResponseCode::NXDomain),
+    })
+    .await;
+    let resolver = dns.resolver(AddressPolicy::default());
+    assert_eq!(resolver.texts("_nearcrawl.two.test").await, Ok(vec!["no-crawl".to_owned(), "v=spf1".to_owned()]));
+    assert_eq!(resolver.texts("_nearcrawl.none.test").await, Ok(Vec::new()));
+    assert_eq!(resolver.texts("_nearcrawl.gone.test").await, Ok(Vec::new()));
+    assert_eq!(resolver.texts("_nearcrawl.broken.test").await, Err(ResolveError::ServerFailed));
 }

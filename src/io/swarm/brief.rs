@@ -120,6 +120,7 @@ fn is_answered_at_length(request: &Request) -> bool {
             | Request::HistoryRows(_)
             | Request::ExportRows(_)
             | Request::SendSurveys(_)
+            | Request::SendOptOuts(_)
             | Request::Distinct(_)
             | Request::SurveyProbes(_)
     )

@@ -1,6 +1,6 @@
 //! How is the API described? As OpenAPI, made from the routes themselves.
 
-use super::{page, routes, surveys};
+use super::{opt_outs, page, routes, surveys};
 use axum::Json;
 use utoipa::OpenApi;
 
@@ -30,6 +30,9 @@ use utoipa::OpenApi;
         surveys::change,
         routes::pause,
         routes::resume,
+        opt_outs::opt_outs,
+        opt_outs::add,
+        opt_outs::withdraw,
         routes::leave,
         routes::declare_lost,
         routes::hand_over,

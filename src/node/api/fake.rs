@@ -17,6 +17,7 @@ use nearcrawl_model::{
     failing_pages::FailingPages,
     fetch::{FetchError, ResolveError},
     fingerprint::FingerprintKey,
+    opt_out::{OptOutProof, OptOutView},
     ownership_history::Holding,
     plan::Pace,
     record::{HeldBack, RunState, ServerRecord, ServerStatus},
@@ -113,6 +114,8 @@ fn answer(query: Query, age: u64) {
         Query::ServerOwners(reply) => drop(reply.send(vec![ServerOwner { access_point: access_point(0), servers: 25 }])),
         Query::ServerRows { rows, of, after, reply } => drop(reply.send(Ok(server_rows(rows, of, after.as_ref())))),
         Query::Export { reply, .. } => drop(reply.send(Ok(ExportedRows::of_hosts(&[])))),
+        Query::OptOuts(reply) => drop(reply.send(vec![opt_out()])),
+        Query::SayOptOut { reply, .. } => drop(reply.send(Ok(opt_out()))),
         Query::Surveys(reply) => drop(reply.send(vec![survey()])),
         Query::Survey { reply, .. } | Query::MakeSurvey { reply, .. } | Query::ChangeSurvey { reply, .. } => drop(reply.send(Ok(survey()))),
         Query::SurveyProbes { of, reply, .. } => drop(reply.send(Ok(survey_probes(of)))),
@@ -127,6 +130,20 @@ fn answer(query: Query, age: u64) {
 fn mark() -> SurveyMark {
     let labels = [("sector".to_owned(), ["university".to_owned()].into())].into();
     SurveyMark { name: "universities".to_owned(), creator: access_point(0), labels }
+}
+
+fn opt_out() -> OptOutView {
+    OptOutView {
+        subject: "museum.or.ke".to_owned(),
+        kind: "host".to_owned(),
+        proof: OptOutProof::Txt,
+        in_force: true,
+        opted_out_at: WallTime(1_775_002_600_000),
+        said_by: vec![access_point(0)],
+        denied_by: Vec::new(),
+        revision: 1,
+        state_text: "in force: the proof was seen here".to_owned(),
+    }
 }
 
 fn survey() -> SurveyView {

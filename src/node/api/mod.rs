@@ -7,6 +7,7 @@ mod error;
 pub(crate) mod fake;
 mod guard;
 mod listener;
+mod opt_outs;
 mod page;
 mod routes;
 mod surveys;
@@ -24,6 +25,7 @@ use axum::{
 use context::Context;
 pub use error::ErrorView;
 use listener::Limited;
+pub use opt_outs::OptOutBody;
 pub use routes::{MAX_ROWS, MAX_SEEDS, SeedsBody};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 pub use surveys::StateBody;
@@ -153,6 +155,8 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/survey/state", post(surveys::change))
         .route("/api/pause", post(routes::pause))
         .route("/api/resume", post(routes::resume))
+        .route("/api/opt-outs", get(opt_outs::opt_outs).post(opt_outs::add))
+        .route("/api/opt-outs/withdraw", post(opt_outs::withdraw))
         .route("/api/leave", post(routes::leave))
         .route("/api/declare-lost", post(routes::declare_lost))
         .route("/api/move", post(routes::hand_over))

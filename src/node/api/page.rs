@@ -8,7 +8,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
-use nearcrawl_model::view::Span;
+use nearcrawl_model::{
+    opt_out::{PROOF_PATH, PROOF_WORD, TXT_LABEL},
+    view::Span,
+};
 use rust_embed::RustEmbed;
 
 /// The page's own files; it uses nothing else from anywhere.
@@ -62,6 +65,8 @@ pub async fn bot(State(context): State<Context>) -> Result<String, RequestError>
          \x20 robots.txt is read before anything else, again after a day, and obeyed (RFC 9309). This keeps every access point out:\n\n\
          \x20   User-agent: {PROGRAM_TOKEN}\n\
          \x20   Disallow: /\n\n\
+         \x20 One no stops the whole swarm, pages and probes alike: publish a TXT record at {TXT_LABEL}.HOST that says {PROOF_WORD}, or the file\n\
+         \x20 {PROOF_PATH} with the first line {PROOF_WORD}, and write to any access point (nearcrawl opt-out add HOST).\n\n\
          Complaints and questions\n  {contact}\n  This access point: {me}\n",
         version = status.version,
         agent = status.user_agent,

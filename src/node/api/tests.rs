@@ -23,13 +23,14 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 28] = [
+const ROUTES: [(&str, &str); 31] = [
     ("get", "/"),
     ("get", "/api/cross-table"),
     ("get", "/api/distinct"),
     ("get", "/api/events"),
     ("get", "/api/export/rows"),
     ("get", "/api/members"),
+    ("get", "/api/opt-outs"),
     ("get", "/api/ownership"),
     ("get", "/api/results"),
     ("get", "/api/servers"),
@@ -47,6 +48,8 @@ const ROUTES: [(&str, &str); 28] = [
     ("post", "/api/declare-lost"),
     ("post", "/api/leave"),
     ("post", "/api/move"),
+    ("post", "/api/opt-outs"),
+    ("post", "/api/opt-outs/withdraw"),
     ("post", "/api/pause"),
     ("post", "/api/resume"),
     ("post", "/api/seeds"),

@@ -5,6 +5,7 @@ use super::{
     values::{self, Parsed},
 };
 use libp2p::{Multiaddr, multiaddr::Protocol};
+use nearcrawl_model::access_point::AccessPoint;
 use std::path::PathBuf;
 use toml::de::DeValue;
 
@@ -35,6 +36,8 @@ pub struct SwarmConfig {
     pub pre_shared_key_file: Option<PathBuf>,
     /// Who may read the results from here.
     pub readers: Readers,
+    /// The members whose operators' orders to ask nothing of a server are not obeyed here.
+    pub ignore_orders_of: Vec<AccessPoint>,
 }
 
 impl Default for SwarmConfig {
@@ -46,6 +49,7 @@ impl Default for SwarmConfig {
             max_connected: 64,
             pre_shared_key_file: None,
             readers: Readers::Anybody,
+            ignore_orders_of: Vec::new(),
         }
     }
 }
@@ -62,8 +66,15 @@ impl SwarmConfig {
             max_connected: section.take("max_connected", default.max_connected, values::whole(1..=10_000)),
             pre_shared_key_file: section.path("pre_shared_key_file"),
             readers: section.take("readers", default.readers, values::choice(READERS)),
+            ignore_orders_of: section.list("ignore_orders_of", default.ignore_orders_of, peer_id),
         }
     }
+}
+
+/// A member's peer id.
+fn peer_id(value: &DeValue<'_>) -> Parsed<AccessPoint> {
+    let text = values::any_text(value)?;
+    text.parse().map_err(|_| "write a member's peer id, as `nearcrawl members --json` shows it, like \"12D3KooW…\"".to_owned())
 }
 
 /// How a multiaddress is written, for messages.

@@ -230,6 +230,7 @@ async fn the_journals_of_some_thousand_subnets_are_loaded_without_a_backlog_at_t
         contacts: Vec::new(),
         surveys: Vec::new(),
         survey_probes: Vec::new(),
+        opt_outs: Vec::new(),
     };
     let hierarchy = Arc::new(Builder::new().finish().unwrap());
     let mut crawler = Crawler::new(identity, setup::settings(&Config::default(), false), hierarchy, clock::now());

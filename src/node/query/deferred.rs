@@ -1,7 +1,7 @@
 //! Queries that other members' words are needed for: about a host that is new here, until its steward has answered with its address, and for
 //! tables, until the members have told their parts. Each waits for a short time only.
 
-use super::{MAX_WAITING, Reply, SurveyReply};
+use super::{MAX_WAITING, OptOutReply, Reply, SurveyReply};
 use nearcrawl_core::crawler::Crawler;
 use nearcrawl_model::{
     address::AddressPolicy,
@@ -15,6 +15,9 @@ use tokio::time::Instant;
 /// For how long, at most. Looking up a name may take longer; the same query again is then answered at once.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// For how long a proof is waited for, less than who asked waits.
+const PROOF_PATIENCE: Duration = Duration::from_secs(9);
+
 /// How often is looked whether the waiting queries wait for the store, which nothing announces.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
@@ -24,6 +27,8 @@ pub struct DeferredQueries {
     waiting: Vec<(Subject, Reply<WhyView>, Instant)>,
     tables: Vec<(Pair, Reply<CrossTableView>, Instant)>,
     surveys: Vec<(Made, SurveyReply, Instant)>,
+    /// By the numbers of the questions.
+    opt_outs: Vec<(u64, OptOutReply, Instant)>,
 }
 
 /// A survey with its creator, as in `universities@12D3KooW…`, and its revision.
@@ -32,7 +37,7 @@ type Made = (String, u64);
 impl DeferredQueries {
     /// Whether one more question may wait.
     pub fn has_room(&self) -> bool {
-        self.waiting.len() + self.tables.len() + self.surveys.len() < MAX_WAITING
+        self.waiting.len() + self.tables.len() + self.surveys.len() + self.opt_outs.len() < MAX_WAITING
     }
 
     /// Has this question wait.
@@ -50,6 +55,22 @@ impl DeferredQueries {
         self.surveys.push((made, reply, Instant::now() + PATIENCE));
     }
 
+    /// Has the question wait until the proof was looked for, and what follows from that is stored.
+    pub fn wait_for_proof(&mut self, number: u64, reply: OptOutReply) {
+        self.opt_outs.push((number, reply, Instant::now() + PROOF_PATIENCE));
+    }
+
+    /// Answers those whose proofs were looked for, and those that have waited long enough.
+    pub fn looked(&mut self, crawler: &Crawler) {
+        let now = Instant::now();
+        let outcome = |number: u64| crawler.view().opt_out_outcome(number);
+        let is_over = |(number, _, until): &mut (u64, OptOutReply, Instant)| *until <= now || outcome(*number).is_some();
+        for (number, reply, _) in self.opt_outs.extract_if(.., is_over) {
+            let late = || Err("the proof is being looked for still: ask again in a while".to_owned());
+            let _ = reply.send(outcome(number).unwrap_or_else(late).map(|key| crawler.view().opt_out(&key)));
+        }
+    }
+
     /// Answers those whose surveys are stored, and those that have waited long enough.
     pub fn stored(&mut self, crawler: &Crawler) {
         let now = Instant::now();
@@ -64,7 +85,8 @@ impl DeferredQueries {
 
     /// When to look at them again, if nothing else happens before.
     pub fn due(&self) -> Option<Instant> {
-        (!self.waiting.is_empty() || !self.tables.is_empty() || !self.surveys.is_empty()).then(|| Instant::now() + LOOK_EVERY)
+        let nothing = self.waiting.is_empty() && self.tables.is_empty() && self.surveys.is_empty() && self.opt_outs.is_empty();
+        (!nothing).then(|| Instant::now() + LOOK_EVERY)
     }
 
     /// Takes out what can be answered by now, and what has waited long enough; all of them if the steward's word is not taken in at present.
@@ -114,6 +136,7 @@ mod tests {
             surveys: Vec::new(),
             allowance: None,
             survey_probes: Vec::new(),
+            opt_outs: Vec::new(),
         };
         let (secrets, settings) = (setup::new_secrets().unwrap(), setup::settings(&Config::default(), false));
         setup::crawler(&identity, &persisted, secrets, Vec::new(), settings, Arc::new(Builder::new().finish().unwrap()), clock::now())

@@ -1,11 +1,11 @@
 //! Answers queries: the crawler's views, with what only the process knows added.
 
-use super::{NoProbesError, PauseReply, ProbesReply, Query, Reply, SurveyReply, deferred::DeferredQueries};
+use super::{NoProbesError, OptOutReply, PauseReply, ProbesReply, Query, Reply, SurveyReply, deferred::DeferredQueries};
 use crate::io::{swarm::SwarmSecrets, tasks};
 use crate::node::{config::Config, executor::Executor};
 use nearcrawl_core::{
     crawler::Crawler,
-    event::{Event, SurveyEvent},
+    event::{Event, OptOutEvent, SurveyEvent},
     report::Outside,
 };
 use nearcrawl_model::{
@@ -13,6 +13,7 @@ use nearcrawl_model::{
     address::{AddressError, AddressPolicy},
     allowance::AllowanceView,
     exported::{ExportQuery, ExportedRows},
+    opt_out::OptOutKey,
     plan::Pace,
     server_rows::{RowsOf, ServerRows},
     subnet::Subnet,
@@ -45,6 +46,8 @@ pub struct QueryHandler {
     pace: Pace,
     contact: Option<String>,
     denied: nearcrawl_core::crawl::scope::Scope,
+    /// The number of the last question about an opt-out.
+    last_opt_out: u64,
     policy: AddressPolicy,
     swarm: String,
     addresses: Vec<String>,
@@ -117,6 +120,7 @@ impl QueryHandler {
             user_agent: config.user_agent(),
             pace: config.pace(),
             contact: config.contact.clone(),
+            last_opt_out: 0,
             denied: crate::node::setup::settings(config, false).scope,
             policy: crate::node::setup::policy(config),
             swarm: secrets.map(|secrets| hex(&secrets.swarm)).unwrap_or_default(),
@@ -226,6 +230,8 @@ impl QueryHandler {
             query @ (Query::Surveys(_) | Query::Survey { .. } | Query::MakeSurvey { .. } | Query::ChangeSurvey { .. }) => {
                 return self.answer_surveys(query, crawler);
             }
+            Query::OptOuts(reply) => drop(reply.send(crawler.view().opt_outs())),
+            Query::SayOptOut { key, stops, reply } => return self.say_opt_out(key, stops, reply),
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
             Query::Move { subnet, to, reply } => return Some(move_subnet(crawler, subnet, to, reply)),
             Query::DeclareLost { members, reply } => return Some(declare_lost(crawler, members, reply)),
@@ -251,6 +257,17 @@ impl QueryHandler {
             _ => {}
         }
         None
+    }
+
+    /// Has a proof looked for; the answer follows when what comes of it is stored.
+    fn say_opt_out(&mut self, key: OptOutKey, stops: bool, reply: OptOutReply) -> Option<Action> {
+        if !self.deferred.has_room() {
+            let _ = reply.send(Err("the daemon is busy: ask again".to_owned()));
+            return None;
+        }
+        self.last_opt_out += 1;
+        self.deferred.wait_for_proof(self.last_opt_out, reply);
+        Some(Action::Handle(Event::OptOut(OptOutEvent::Asked { number: self.last_opt_out, key, stops })))
     }
 
     /// Has a survey of our own stored; the answer follows when it is.
@@ -282,6 +299,7 @@ impl QueryHandler {
             let _ = reply.send(crawler.view().cross_table(by));
         }
         self.deferred.stored(crawler);
+        self.deferred.looked(crawler);
     }
 
     /// When deferred queries are to be looked at again.
@@ -290,10 +308,11 @@ impl QueryHandler {
     }
 
     /// Which starting URLs are accepted, and why the others are refused.
-    pub fn seeds(&self, urls: &[PageUrl]) -> SeedView {
+    pub fn seeds(&self, urls: &[PageUrl], crawler: &Crawler) -> SeedView {
         let mut view = SeedView::default();
         for url in urls {
-            match self.seed_refusal(url) {
+            let opted_out = || crawler.view().never_asked(&url.host());
+            match self.seed_refusal(url).or_else(opted_out) {
                 Some(why) => view.refused.push(RefusedSeed { url: url.to_string(), reason_text: why }),
                 None => view.accepted += 1,
             }

@@ -12,6 +12,7 @@ use nearcrawl_model::{
     cross_table::{CrossTableView, Pair},
     distinct::DistinctView,
     exported::{ExportQuery, ExportedRows},
+    opt_out::{OptOutKey, OptOutView},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     survey::{SurveyPlan, SurveyRef, SurveyState, SurveyView},
@@ -57,6 +58,9 @@ pub enum NoProbesError {
     #[error("{0}")]
     NoAnswer(String),
 }
+
+/// Where an opt-out goes, or why there is none.
+pub type OptOutReply = Reply<Result<OptOutView, String>>;
 
 /// The queries that a node answers, each with the channel for its answer. Their texts were parsed before: a query is well-formed.
 ///
@@ -177,6 +181,17 @@ pub enum Query {
     },
     /// Go on after a pause.
     Resume(Reply<PauseReply>),
+    /// All opt-outs.
+    OptOuts(Reply<Vec<OptOutView>>),
+    /// Have nothing asked of a server any more, or have it asked again; or why that may not be, as a sentence.
+    SayOptOut {
+        /// Which, and by which proof.
+        key: OptOutKey,
+        /// Whether nothing is to be asked.
+        stops: bool,
+        /// Where the opt-out is sent when that is stored.
+        reply: OptOutReply,
+    },
     /// Leave the swarm for good: release all subnets, then end.
     Leave(Reply<LeaveView>),
     /// Members will not come back: they are not needed for decisions any more.

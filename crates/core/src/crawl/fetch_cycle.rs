@@ -97,6 +97,10 @@ impl Crawl {
             Next::Fetch(order) => FetchOrder { evaluate: site.wishes.evaluation, ..order },
         };
         match robots::place_of(cx, &mut self.sites, &mut self.links, replication, others, host, order) {
+            // A robots.txt may have moved to a host that nobody may ask.
+            Asked::There(order) if cx.denies(&order.url.host(), Some(order.address)) => {
+                self.given_up(cx, replication, host, order.url.origin())
+            }
             Asked::There(order) if order.address == address => {
                 let Some(site) = self.sites.get_mut(host) else { return Turn::Over };
                 site.sent(&order, &cx.secret);
@@ -116,13 +120,15 @@ impl Crawl {
                 self.fetches.want_there(address, host);
                 Turn::Over
             }
-            Asked::Never(origin) => {
-                // The server did answer, with a redirect that leads nowhere for us: the rules there cannot be had (RFC 9309 §2.3.1.4).
-                let answer = Err(FetchError::BadRedirect);
-                self.journal(cx, replication, host, JournalEntry::Robots { origin, at: cx.now.wall, answer, took: 0 });
-                Turn::Again
-            }
+            Asked::Never(origin) => self.given_up(cx, replication, host, origin),
         }
+    }
+
+    /// The server did answer, with a redirect that leads nowhere for us: the rules there cannot be had (RFC 9309 §2.3.1.4).
+    fn given_up(&mut self, cx: &mut Context, replication: &mut Replication, host: &Host, origin: Origin) -> Turn {
+        let answer = Err(FetchError::BadRedirect);
+        self.journal(cx, replication, host, JournalEntry::Robots { origin, at: cx.now.wall, answer, took: 0 });
+        Turn::Again
     }
 
     /// Whether a site's server may be asked anything now: it is ours for sure and stays so, and the site knows where it stands.
@@ -133,6 +139,7 @@ impl Crawl {
         let wanted = !site.wishes.is_unwanted;
         mine && stays
             && wanted
+            && !cx.opted_out.covers(&site.key.host, Some(site.address))
             && !others.ownership.is_watched(subnet)
             && !others.migration.has_stopped(subnet)
             && !self.sites.is_asleep(site)

@@ -132,8 +132,8 @@ impl LinkFilter {
                 continue;
             }
             let target = url.host();
-            if cx.settings.scope.denies(&target) {
-                cx.refuse("hosts on the deny list");
+            if let Some(class) = cx.drops(&target) {
+                cx.refuse(class);
                 continue;
             }
             let place = if target.is_within(tree) {

@@ -99,7 +99,7 @@ impl Prober {
         held_back: bool,
     ) -> Result<(), Declined> {
         let ProbeOrder { subnet, target, .. } = order;
-        if cx.settings.scope.denies(&target.host) {
+        if cx.denies(&target.host, Some(target.address.ip())) {
             return Err(Declined::Denied);
         }
         if held_back {
@@ -120,7 +120,7 @@ impl Prober {
 
     /// As the steward: probes ourselves, if that is allowed.
     pub(super) fn probe_myself(&mut self, cx: &mut Context, members: &Membership, order: ProbeOrder) -> Result<(), Declined> {
-        if cx.settings.scope.denies(&order.target.host) {
+        if cx.denies(&order.target.host, Some(order.target.address.ip())) {
             return Err(Declined::Denied);
         }
         if cx.rest.is_some() {

@@ -119,6 +119,8 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::CrossTotals(..)
         | Request::CompareSurveys(_)
         | Request::SendSurveys(_)
+        | Request::CompareOptOuts(_)
+        | Request::SendOptOuts(_)
         | Request::Distinct(_)
         | Request::SurveyProbes(_)
         | Request::ProbeTurn(_)

@@ -35,6 +35,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     allowance::AllowanceView,
+    opt_out::{MAX_OF_MEMBER, MAX_STATEMENTS},
     plan::Pace,
     receipt::Declined,
     survey::MAX_LIVING,
@@ -279,6 +280,8 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("owners whose replicas this voter knows", view.voting.keepers(), MAX_HEARD),
         limit("lists of voters", view.voting.list_count(), MAX_LISTS),
         limit("members whose networks are remembered", view.voting.networks().len(), MAX_SEEN),
+        limit("statements about opt-outs", view.opt_outs.room().0, MAX_STATEMENTS),
+        limit("statements about opt-outs of one member", view.opt_outs.room().1, MAX_OF_MEMBER),
         limit("surveys", view.surveys.room().0, view.surveys.room().1),
         limit("living surveys of one creator", view.surveys.register().most_living(view.context.now.wall), MAX_LIVING),
         limit("servers probed for surveys", view.surveys.probing().kept(), MAX_KEPT),

@@ -17,6 +17,7 @@ use crate::{
         Migration,
         handover::{Immovable, Stage, Surroundings},
     },
+    opt_out::OptOuts,
     ownership::Ownership,
     relay::Relay,
     replication::Replication,
@@ -31,6 +32,7 @@ use nearcrawl_model::{
     edition::Edition,
     exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows},
     journal::JournalKey,
+    opt_out::{OptOutKey, OptOutProof, OptOutView},
     ownership_map::{MapDigest, MapPart},
     record::ServerRecord,
     run_history::RunSummary,
@@ -68,6 +70,7 @@ pub struct View<'a> {
     pub(crate) report: &'a Report,
     pub(crate) relay: &'a Relay,
     pub(crate) surveys: &'a Surveys,
+    pub(crate) opt_outs: &'a OptOuts,
 }
 
 impl<'a> View<'a> {
@@ -428,6 +431,41 @@ impl<'a> View<'a> {
     }
 }
 
+/// Whom nobody may ask anything.
+impl View<'_> {
+    /// All opt-outs that are known here, those in force first.
+    pub fn opt_outs(&self) -> Vec<OptOutView> {
+        self.opt_outs.views(self.context)
+    }
+
+    /// One of them, as it stands here.
+    pub fn opt_out(&self, key: &OptOutKey) -> OptOutView {
+        self.opt_outs.view(self.context, key)
+    }
+
+    /// What came of the question of people with this number; none if that is not known yet.
+    pub fn opt_out_outcome(&self, number: u64) -> Option<Result<OptOutKey, String>> {
+        self.opt_outs.outcome(number)
+    }
+
+    /// The same of a host whose URLs are dropped here, because the proof was seen here, or an operator ordered it.
+    pub fn never_asked(&self, host: &Host) -> Option<String> {
+        self.context.opted_out.surely_covers(host, None).then(|| self.opted_out(Some(host), None)).flatten()
+    }
+
+    /// By which opt-out a server of this name, or at this address, is asked nothing, as a sentence; none if by none.
+    pub fn opted_out(&self, host: Option<&Host>, address: Option<IpAddr>) -> Option<String> {
+        let one = self.context.opted_out.covering(host, address).filter(|one| !one.is_disputed)?;
+        let OptOutKey { subject, proof } = &one.key;
+        let by = if one.by == self.context.me { "this access point".to_owned() } else { one.by.to_string() };
+        let shown = match proof {
+            OptOutProof::Order => "order of its operator".to_owned(),
+            _ => format!("proof {proof} ({})", proof.published_at(subject)),
+        };
+        Some(format!("No member asks it anything: {subject} is opted out by {by} at {}, {shown}.", one.at))
+    }
+}
+
 /// Which surveys there are, whether one may be made or changed, and to which a host belongs.
 impl View<'_> {
     /// All surveys, those that run first, by name; without their lists.
@@ -526,7 +564,8 @@ impl View<'_> {
         });
         let names = names.collect::<Vec<_>>().join(", ");
         sentences.push(format!("It belongs to {}: {names}.", if surveys.len() == 1 { "the survey" } else { "the surveys" }));
-        if self.crawl.site(&host).is_some_and(|site| site.wishes.is_unwanted) {
+        let opted_out = self.context.opted_out.covers(&host, view.address);
+        if !opted_out && self.crawl.site(&host).is_some_and(|site| site.wishes.is_unwanted) {
             sentences.push("Nothing is asked there, because nobody else wants it.".to_owned());
         }
         view.surveys = surveys.into_iter().map(|kept| kept.mark(&host, &tree)).collect();

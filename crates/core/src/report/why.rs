@@ -76,7 +76,7 @@ impl View<'_> {
         let address = match address {
             Ok(address) => address,
             Err(why_not) => {
-                view.answer_text = why_not;
+                view.answer_text = self.refusals(host.as_ref(), None).into_iter().chain([why_not]).collect::<Vec<_>>().join(" ");
                 return view;
             }
         };
@@ -84,7 +84,7 @@ impl View<'_> {
         let subnet = claim.map_or_else(|| self.context.unit_of(address), |claim| claim.subnet);
         view.address = Some(address);
         self.place(&mut view, address, subnet, claim);
-        let mut sentences: Vec<String> = host.iter().filter_map(|host| self.denial(host)).collect();
+        let mut sentences = self.refusals(host.as_ref(), Some(address));
         sentences.extend(refused.map(|refused| refused.text));
         let name = host.as_ref().map_or_else(|| address.to_string(), Host::to_string);
         sentences.push(self.whose(&subnet, &name));
@@ -117,7 +117,7 @@ impl View<'_> {
             Subject::Address(_) | Subject::Subnet(_) => return None,
         };
         let refused = never_contacted(policy, subject, None).is_some_and(|refused| refused.everywhere);
-        let known = self.crawl.site(&host).is_some() || host.address().is_some() || self.context.settings.scope.denies(&host);
+        let known = self.crawl.site(&host).is_some() || host.address().is_some() || self.context.denies(&host, None);
         (!known && !refused && self.routing.locator().lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
     }
 
@@ -223,9 +223,11 @@ impl View<'_> {
         view.owner_is_me = claim.is_some_and(|claim| claim.owner == self.context.me && !claim.released);
     }
 
-    fn denial(&self, host: &Host) -> Option<String> {
-        let denied = self.context.settings.scope.denies(host);
-        denied.then(|| format!("The configuration of this access point denies {host}: no request is sent there."))
+    /// Why nothing is asked there, if the configuration or an opt-out says so.
+    fn refusals(&self, host: Option<&Host>, address: Option<IpAddr>) -> Vec<String> {
+        let denied = host.filter(|host| self.context.settings.scope.denies(host));
+        let denial = denied.map(|host| format!("The configuration of this access point denies {host}: no request is sent there."));
+        denial.into_iter().chain(self.opted_out(host, address)).collect()
     }
 
     /// Who crawls what lives in a subnet, in a sentence.

@@ -58,8 +58,8 @@ impl Routing {
     pub(crate) fn seeds(&mut self, cx: &mut Context, urls: Vec<PageUrl>) {
         cx.counters.seeds += urls.len() as u64;
         for url in urls {
-            if cx.settings.scope.denies(&url.host()) {
-                cx.refuse("hosts on the deny list");
+            if let Some(class) = cx.drops(&url.host()) {
+                cx.refuse(class);
             } else {
                 self.outbox.put(Item { arrival: Arrival { url, place: None, run: 1 }, origin: None });
             }
@@ -84,16 +84,19 @@ impl Routing {
     /// Where a host's URLs go; if that is not known, sees to it that it becomes known.
     pub(crate) fn place(&mut self, cx: &mut Context, members: &Membership, host: &Host) -> Place {
         let now = cx.now.moment;
+        if cx.opted_out.surely_covers(host, None) {
+            // Not even its name is looked up.
+            return self.leads_nowhere(cx, host);
+        }
         match self.locator.lookup(host, now) {
+            Lookup::At(located) if cx.opted_out.surely_covers(host, Some(located.address)) => self.leads_nowhere(cx, host),
             Lookup::At(located) => Place::At(located),
             Lookup::Later(_, at) if self.outbox.await_lookup(host, at) => Place::Unknown,
             failed @ (Lookup::Later(..) | Lookup::Nowhere(_)) => {
                 if matches!(failed, Lookup::Later(..)) {
                     cx.refuse("hosts whose DNS look-up would be repeated, beyond the limit of waiting URLs");
                 }
-                let items = self.outbox.take(host);
-                cx.counters.nowhere += items.len() as u64;
-                Place::Nowhere(items)
+                self.leads_nowhere(cx, host)
             }
             Lookup::Unknown => {
                 self.find(cx, members, host);
@@ -101,6 +104,13 @@ impl Routing {
                 Place::Unknown
             }
         }
+    }
+
+    /// What waits for a host that is never asked is dropped.
+    fn leads_nowhere(&mut self, cx: &mut Context, host: &Host) -> Place {
+        let items = self.outbox.take(host);
+        cx.counters.nowhere += items.len() as u64;
+        Place::Nowhere(items)
     }
 
     /// A host turned out to be where no scope reaches. Returns what waited for it.

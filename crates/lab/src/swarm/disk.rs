@@ -46,6 +46,8 @@ pub struct Disk {
     pub voting: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The pages of the book of contacts.
     pub contacts: BTreeMap<u8, Vec<u8>>,
+    /// What is said of opt-outs, by page.
+    pub opt_outs: BTreeMap<u8, Vec<u8>>,
     /// The surveys, by slot.
     pub surveys: BTreeMap<u16, Vec<u8>>,
     /// What was probed for them, by slot.

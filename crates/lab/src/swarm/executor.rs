@@ -6,7 +6,7 @@ use crate::swarm::sim_event::{SimEvent, SimEventKind};
 use crate::swarm::world::World;
 use crate::web::Answer;
 use nearcrawl_core::{
-    event::{Command, Event, HierarchyCommand, PeerCommand, StoreCommand, SurveyEvent, WebCommand},
+    event::{Command, Event, HierarchyCommand, OptOutEvent, PeerCommand, StoreCommand, SurveyEvent, WebCommand},
     hierarchy_version::editions::Found,
     replication::replicas::CopyOrder,
 };
@@ -18,6 +18,7 @@ use nearcrawl_model::{
     journal::{JournalKey, JournalRow},
     links::Link,
     message::{Request, Response},
+    opt_out::ProofLook,
     previous_run::PreviousVersion,
     revisit::{Validators, content_of},
     time::Millis,
@@ -60,7 +61,8 @@ impl Turn {
             StoreCommand::StoreClaims { .. }
             | StoreCommand::StoreVoting { .. }
             | StoreCommand::StoreSurvey { .. }
-            | StoreCommand::StoreSurveyProbes { .. } => Turn::State(0),
+            | StoreCommand::StoreSurveyProbes { .. }
+            | StoreCommand::KeepOptOuts { .. } => Turn::State(0),
             StoreCommand::KeepRows { .. } => Turn::State(1),
             StoreCommand::Append { .. } => Turn::State(2),
             StoreCommand::DropRuns { .. } => Turn::State(3),
@@ -126,6 +128,11 @@ impl World {
                 self.fetch(who, order, previous);
             }
             WebCommand::CloseConnection(address) => self.close(who, address),
+            WebCommand::LookForProof { question, key } => {
+                self.ledger.looks.push((self.now, who, key.clone()));
+                let found = if self.proofs.contains(&key) { ProofLook::Stands } else { ProofLook::Gone("it is not there".to_owned()) };
+                self.schedule(who, 50, SimEventKind::Event(Box::new(Event::OptOut(OptOutEvent::Looked { question, found }))));
+            }
         }
     }
 
@@ -214,6 +221,10 @@ impl World {
             StoreCommand::StoreSurveyProbes { write, slot, bytes } => {
                 disk.survey_probes.insert(slot, bytes);
                 self.tell(who, Event::Survey(SurveyEvent::ProbesStored { write }));
+            }
+            StoreCommand::KeepOptOuts { write, page, bytes } => {
+                disk.opt_outs.insert(page, bytes);
+                self.tell(who, Event::OptOut(OptOutEvent::Stored { write }));
             }
             StoreCommand::KeepContacts { page, bytes } => drop(disk.contacts.insert(page, bytes)),
             StoreCommand::StoreVoting { write, records } => {

@@ -2,6 +2,7 @@
 
 use nearcrawl_model::{
     access_point::AccessPoint,
+    opt_out::OptOutKey,
     time::{Millis, Moment},
     url::PageUrl,
 };
@@ -49,6 +50,8 @@ pub struct TooClose {
 pub struct Ledger {
     /// In the order in which they began.
     pub contacts: Vec<Contact>,
+    /// Proofs of opt-outs that were looked for, with when and by whom.
+    pub looks: Vec<(Moment, AccessPoint, OptOutKey)>,
 }
 
 impl Ledger {

@@ -97,6 +97,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
         Request::Ballot(_) | Request::VoterLists(_) => "voter lists",
         Request::CompareSurveys(_) | Request::SendSurveys(_) => "surveys",
+        Request::CompareOptOuts(_) | Request::SendOptOuts(_) => "opt-outs",
         Request::Forward(_) => "forwarded",
     }
 }
@@ -120,6 +121,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) | Response::Distinct(_) => "totals",
         Response::ServerRows(_) | Response::ExportedRows(_) | Response::SurveyProbes(_) => "readers",
         Response::SurveyHeads(_) | Response::Surveys(_) => "surveys",
+        Response::OptOutHeads(_) | Response::OptOuts(_) => "opt-outs",
         Response::Refused(_) => "refusals",
     }
 }
@@ -132,6 +134,7 @@ fn gossip_kind(gossip: &Gossip) -> &'static str {
         Gossip::Endorsement(_) => "gossip of editions",
         Gossip::Distances(_) => "gossip of distances",
         Gossip::Surveys(_) => "gossip of surveys",
+        Gossip::OptOuts(_) => "gossip of opt-outs",
     }
 }
 
@@ -181,6 +184,8 @@ fn request_class(request: &Request) -> u8 {
         Request::Distinct(_) => 40,
         Request::SurveyProbes(_) => 41,
         Request::ProbeTurn(_) => 42,
+        Request::CompareOptOuts(_) => 43,
+        Request::SendOptOuts(_) => 44,
     }
 }
 
@@ -198,6 +203,7 @@ fn gossip_class(gossip: &Gossip) -> u8 {
         Gossip::Endorsement(_) => 130,
         Gossip::Distances(_) => 131,
         Gossip::Surveys(_) => 132,
+        Gossip::OptOuts(_) => 133,
     }
 }
 

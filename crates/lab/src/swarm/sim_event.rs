@@ -128,6 +128,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Loaded { .. }
         | Event::SeenLoaded { .. }
         | Event::Survey(_)
+        | Event::OptOut(_)
         | Event::Hierarchy(_)
         | Event::AtHand(_)
         | Event::CrossTableWanted(_)

@@ -20,6 +20,7 @@ use nearcrawl_model::{
     edition::Edition,
     fingerprint::FingerprintKey,
     ids::{QuestionId, Ticket, TransferId},
+    opt_out::OptOutKey,
     replica::StoreId,
     subnet::Subnet,
     summary::SwarmResults,
@@ -182,6 +183,8 @@ pub struct World {
     pub questions: BTreeMap<&'static str, u64>,
     /// Editions of the hierarchy that can be fetched from members that announce them. If there are any, members exchange their votes.
     pub editions: BTreeMap<[u8; 32], Arc<Hierarchy>>,
+    /// The proofs of opt-outs that can be seen in the DNS and at web servers.
+    pub proofs: BTreeSet<OptOutKey>,
     /// What the web servers saw.
     pub ledger: Ledger,
     /// Access points that ended by themselves, after leaving or draining.
@@ -221,6 +224,7 @@ impl World {
             arrivals: None,
             questions: BTreeMap::new(),
             editions: BTreeMap::new(),
+            proofs: BTreeSet::new(),
             ledger: Ledger::default(),
             ended: BTreeSet::new(),
         }
@@ -276,6 +280,7 @@ impl World {
             contacts: node.disk.contacts.values().cloned().collect(),
             surveys: node.disk.surveys.values().cloned().collect(),
             survey_probes: node.disk.survey_probes.values().cloned().collect(),
+            opt_outs: node.disk.opt_outs.values().cloned().collect(),
         };
         let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);
         let sizes = node.disk.sizes();

@@ -4,7 +4,7 @@ use hickory_proto::{
     op::{Message, MessageType, OpCode, ResponseCode},
     rr::{
         RData, Record, RecordType,
-        rdata::{A, AAAA},
+        rdata::{A, AAAA, TXT},
     },
 };
 use nearcrawl_model::url::Host;
@@ -24,6 +24,8 @@ pub(crate) const TTL_SECONDS: u32 = 300;
 pub enum Reply {
     /// The name has these addresses; A and AAAA are told apart, an empty list means that it has none.
     Addresses(Vec<IpAddr>),
+    /// The name has TXT records with these texts, and no address.
+    Texts(Vec<String>),
     /// The response code SERVFAIL.
     ServerFailure,
     /// No answer at all.
@@ -90,6 +92,12 @@ impl Zone {
             None => answer.metadata.response_code = ResponseCode::NXDomain,
             Some(Reply::Silence) => return None,
             Some(Reply::ServerFailure) => answer.metadata.response_code = ResponseCode::ServFail,
+            Some(Reply::Texts(texts)) if query.query_type == RecordType::TXT => {
+                for text in texts {
+                    answer.add_answer(Record::from_rdata(query.name.clone(), TTL_SECONDS, RData::TXT(TXT::new(vec![text]))));
+                }
+            }
+            Some(Reply::Texts(_)) => {}
             Some(Reply::Addresses(addresses)) => {
                 for address in addresses {
                     let data = match (address, query.query_type) {
@@ -184,6 +192,11 @@ mod tests {
 
         let missing = ask(&server, "nobody.ke.test.", RecordType::A).await.unwrap();
         assert_eq!(missing.metadata.response_code, ResponseCode::NXDomain);
+
+        let record: Host = "_nearcrawl.museum.ke.test".parse().unwrap();
+        server.zone().set(record, Reply::Texts(vec!["no-crawl".to_owned()]));
+        let answer = ask(&server, "_nearcrawl.museum.ke.test.", RecordType::TXT).await.unwrap();
+        assert_eq!(answer.answers[0].data, RData::TXT(TXT::new(vec!["no-crawl".to_owned()])));
 
         server.zone().set(museum.clone(), Reply::ServerFailure);
         assert_eq!(ask(&server, "museum.ke.test.", RecordType::A).await.unwrap().metadata.response_code, ResponseCode::ServFail);

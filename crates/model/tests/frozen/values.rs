@@ -20,6 +20,7 @@ use nearcrawl_model::{
     forwarded::{ForwardedAnswer, ForwardedQuestion, NotForwarded, SealedAnswer, SealedQuestion, Token},
     journal::{Arrival, HostLimit, JournalEntry, JournalKey, JournalRow, Place, SkipReason, VisitOutcome},
     message::{Award, Gossip, HandOff, Proposal, PublicRequest, PublicResponse, Request, Response, Unwilling},
+    opt_out::{OptOutKey, OptOutProof, OptOutSubject, SignedStatement, Statement, StatementHead, StatementsDigest},
     ownership_history::{Holding, OwnershipHistory},
     ownership_map::{ComparedPart, MapDigest, MapPart, WantedPart},
     receipt::{Declined, Receipt, SignedReceipt},
@@ -84,6 +85,8 @@ pub(super) fn all() -> Vec<Sample> {
     add(Sample::new("survey", "signed", signed_survey()));
     add(Sample::new("survey", "with-a-sample", survey_with_sample()));
     add(Sample::new("survey", "with-a-sample-signed", SignedSurvey::sign(&survey_with_sample(), &key(2)).unwrap()));
+    add(Sample::new("opt-out", "as-it-is-signed", statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt)));
+    add(Sample::new("opt-out", "signed", statements()));
     add(Sample::new("receipt", "as-it-is-signed", receipt()));
     add(Sample::new("receipt", "signed", SignedReceipt::sign(&receipt(), &key(2))));
     add(Sample::new("list", "founded", SignedList::founded_by(&key(1))));
@@ -127,6 +130,9 @@ pub(super) fn check_signatures(frozen: &BTreeMap<&str, Vec<u8>>) {
     assert_eq!((signed.open(), &signed.bytes), (Ok(survey()), &frozen["survey/as-it-is-signed"]));
     let signed: SignedSurvey = postcard::from_bytes(&frozen["survey/with-a-sample-signed"]).unwrap();
     assert_eq!((signed.open(), &signed.bytes), (Ok(survey_with_sample()), &frozen["survey/with-a-sample"]));
+    let signed: Vec<SignedStatement> = postcard::from_bytes(&frozen["opt-out/signed"]).unwrap();
+    assert_eq!(&signed[0].bytes, &frozen["opt-out/as-it-is-signed"]);
+    assert!(signed.iter().all(|signed| signed.open().is_ok()));
     let (Request::Forward(question), Response::Forwarded(Ok(answer))) = (
         postcard::from_bytes(&frozen["request/forward"]).unwrap(),
         postcard::from_bytes::<Response>(&frozen["response/forwarded"]).unwrap(),
@@ -342,6 +348,8 @@ fn request(request: &Request) -> &'static str {
         Request::CrossTotals(..) => "cross-totals",
         Request::CompareSurveys(_) => "compare-surveys",
         Request::SendSurveys(_) => "send-surveys",
+        Request::CompareOptOuts(_) => "compare-opt-outs",
+        Request::SendOptOuts(_) => "send-opt-outs",
         Request::Distinct(_) => "distinct",
         Request::SurveyProbes(_) => "survey-probes",
         Request::ProbeTurn(_) => "probe-turn",
@@ -411,6 +419,8 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::Distinct(300)),
         ("", Request::SurveyProbes(survey_head().id)),
         ("", Request::ProbeTurn("192.0.2.7".parse().unwrap())),
+        ("", Request::CompareOptOuts(StatementsDigest::of([&statement_head()]))),
+        ("", Request::SendOptOuts(vec![statement_head().id])),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -472,6 +482,8 @@ fn response(response: &Response) -> &'static str {
         Response::CrossTotals(_) => "cross-totals",
         Response::SurveyHeads(_) => "survey-heads",
         Response::Surveys(_) => "surveys",
+        Response::OptOutHeads(_) => "opt-out-heads",
+        Response::OptOuts(_) => "opt-outs",
         Response::Distinct(_) => "distinct",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
@@ -517,6 +529,9 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::SurveyHeads(Some(vec![survey_head()]))),
         ("-equal", Response::SurveyHeads(None)),
         ("", Response::Surveys(vec![signed_survey()])),
+        ("", Response::OptOutHeads(Some(vec![statement_head()]))),
+        ("-equal", Response::OptOutHeads(None)),
+        ("", Response::OptOuts(statements())),
         ("", Response::Distinct(Some(Box::new(distinct_sets())))),
         ("-as-known", Response::Distinct(None)),
         ("", Response::SurveyProbes(Some(Box::new(survey_probes())))),
@@ -566,6 +581,7 @@ fn gossip(gossip: &Gossip) -> &'static str {
         Gossip::Endorsement(_) => "endorsement",
         Gossip::Distances(_) => "distances",
         Gossip::Surveys(_) => "surveys",
+        Gossip::OptOuts(_) => "opt-outs",
     }
 }
 
@@ -585,6 +601,7 @@ fn gossips() -> Vec<Gossip> {
         Gossip::Endorsement(Endorsement { by: member(2), version: 3, uses: edition(1), endorses: edition(2) }),
         Gossip::Distances(distances),
         Gossip::Surveys(vec![survey_head()]),
+        Gossip::OptOuts(statements()),
     ]
 }
 
@@ -649,6 +666,28 @@ fn signed_survey() -> SignedSurvey {
 
 fn survey_head() -> SurveyHead {
     signed_survey().head(&survey())
+}
+
+fn statement(subject: OptOutSubject, proof: OptOutProof) -> Statement {
+    let key = OptOutKey { subject, proof };
+    Statement { by: member(2), key, revision: 300, stops: true, at: WallTime(1_700_000_000_000) }
+}
+
+/// One of each kind.
+fn statements() -> Vec<SignedStatement> {
+    let all = [
+        statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt),
+        statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::File),
+        statement(OptOutSubject::Domain(host("museum.or.ke")), OptOutProof::Txt),
+        Statement { stops: false, ..statement(OptOutSubject::Range(subnet("192.0.2.0/24")), OptOutProof::Order) },
+        statement(OptOutSubject::Range(subnet("2001:db8::/48")), OptOutProof::Order),
+    ];
+    all.iter().map(|statement| SignedStatement::sign(statement, &key(2)).unwrap()).collect()
+}
+
+fn statement_head() -> StatementHead {
+    let statement = statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt);
+    SignedStatement::sign(&statement, &key(2)).unwrap().head(&statement)
 }
 
 fn double_vote() -> DoubleVote {

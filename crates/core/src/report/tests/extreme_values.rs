@@ -49,6 +49,7 @@ fn a_claim_with_the_last_epoch_in_the_store_is_left_out() {
         contacts: Vec::new(),
         surveys: Vec::new(),
         survey_probes: Vec::new(),
+        opt_outs: Vec::new(),
     };
     let mut now = Now { moment: Moment(1_000_000), wall: WallTime(1_700_000_000_000) };
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), now);

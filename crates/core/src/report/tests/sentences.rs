@@ -161,6 +161,7 @@ fn what_was_owned_before_is_read_back_first() {
         contacts: Vec::new(),
         surveys: Vec::new(),
         survey_probes: Vec::new(),
+        opt_outs: Vec::new(),
     };
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
     crawler.handle(claims.now, Event::Tick);

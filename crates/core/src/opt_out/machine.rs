@@ -1,0 +1,518 @@
+//! Opt-outs are taken in, heard, stored, told and compared.
+//!
+//! A member speaks for itself only: "I saw the proof", "I looked for it in vain", "my operator orders it". What holds here:
+//!
+//! * an operator's order holds as long as that member does not withdraw it, unless the configuration ignores its orders;
+//! * of a proof that this access point looked for itself, what it saw counts, whatever others say. It looks for those of sites of its own
+//!   once, and again when a member says the opposite; until it has looked, nothing is asked;
+//! * of another proof that a member saw nothing is asked here, and if this access point comes to own such a server, it looks first. Its URLs
+//!   are not dropped for it: they go to the owner, who looks. As many who looked in vain as saw it make it one that is not in force.
+//!
+//! So neither a member that makes opt-outs up nor one that withdraws what is not its own changes for long what an owner asks, and a withdrawal
+//! reaches all that saw the proof before. A member whose opt-outs were looked for in vain here a few times is not believed any more.
+//! Who has no statements asks nobody for any: those who have some tell.
+
+use super::{
+    in_force::{InForce, OptedOut},
+    looks::{Look, Looks},
+    register::{KeptStatement, NotKeptError, Register},
+    telling::Telling,
+};
+use crate::{
+    context::{Context, MAX_TOLD_DIRECTLY},
+    event::{Command, StoreCommand, WebCommand},
+    membership::Membership,
+    pending::Pending,
+};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    ids::{QuestionId, Ticket, WriteId},
+    message::{Gossip, Request, Response},
+    opt_out::{
+        MAX_TOLD, OptOutKey, OptOutProof, OptOutSubject, OptOutView, ProofLook, SignedStatement, Statement, StatementHead, StatementId,
+        StatementsDigest,
+    },
+    time::{Millis, Moment},
+    url::Host,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
+
+/// Statements are stored in so many pages, so that one costs little writing.
+pub const PAGES: u8 = 64;
+
+/// After how long statements are compared with another member.
+const COMPARE_EVERY: Millis = 5_000;
+
+/// A member whose proofs were looked for here in vain so often, and more often than one of them was seen, is not believed any more.
+pub(crate) const MAX_REFUTED: usize = 5;
+
+/// Questions of people whose outcome is remembered.
+const MAX_OUTCOMES: usize = 64;
+
+/// What came of what people asked for.
+#[derive(Clone, Debug)]
+enum Outcome {
+    Refused(String),
+    Said(StatementId, OptOutKey),
+}
+
+/// All opt-outs that this access point knows of.
+#[derive(Debug, Default)]
+pub(crate) struct OptOuts {
+    register: Register,
+    looks: Looks,
+    telling: Telling,
+    outcomes: BTreeMap<u64, Outcome>,
+    /// Pages that are to be stored.
+    changed_pages: BTreeSet<u8>,
+    /// Members that are not believed.
+    distrusted: BTreeSet<AccessPoint>,
+    compare_at: Moment,
+    compared_with: Option<AccessPoint>,
+    /// Whether others are in force since it was last asked.
+    has_changed: bool,
+}
+
+fn page_of(id: &StatementId) -> u8 {
+    id.0[0] % PAGES
+}
+
+/// At the start, and as time passes.
+impl OptOuts {
+    /// Those that were stored in a life before. Where another member says the opposite of ours, it is looked once more.
+    pub(crate) fn wake(&mut self, cx: &mut Context, pages: &[Vec<u8>]) {
+        for signed in pages.iter().filter_map(|page| postcard::from_bytes::<Vec<SignedStatement>>(page).ok()).flatten() {
+            if let Ok(statement) = signed.read() {
+                let head = signed.head(&statement);
+                self.register.keep(Arc::new(KeptStatement { statement, signed, head }));
+            }
+        }
+        let ours: Vec<_> = self.register.all().filter(|(_, said)| said.iter().any(|kept| kept.statement.by == cx.me)).collect();
+        let disputed = ours
+            .into_iter()
+            .filter(|(_, said)| said.iter().any(|kept| kept.statement.stops) && said.iter().any(|kept| !kept.statement.stops));
+        let disputed: Vec<OptOutKey> = disputed.map(|(key, _)| key.clone()).filter(|key| key.proof != OptOutProof::Order).collect();
+        disputed.iter().for_each(|key| self.looks.want(key, cx.now.moment));
+        self.take_effect(cx);
+    }
+
+    /// Once a second: what was not acknowledged is told again, proofs are looked for, and it may be time to compare.
+    pub(crate) fn tick(&mut self, cx: &mut Context, members: &Membership) {
+        if cx.now.moment >= self.compare_at {
+            self.compare(cx, members);
+        }
+        self.tell(cx, members);
+        while let Some(key) = self.looks.next(cx.now.moment) {
+            self.look(cx, Look { key, asked: None });
+        }
+    }
+
+    fn look(&mut self, cx: &mut Context, look: Look) {
+        let question: QuestionId = cx.number();
+        cx.commands.push_back(Command::Web(WebCommand::LookForProof { question, key: look.key.clone() }));
+        self.looks.begin(question, look);
+    }
+
+    /// These are sites of ours: what covers them and was not looked for yet is looked for.
+    pub(crate) fn look_for<'a>(&mut self, cx: &Context, sites: impl Iterator<Item = (&'a Host, IpAddr)>) {
+        for (host, address) in sites {
+            let covering = cx.opted_out.covering(Some(host), Some(address)).filter(|one| !one.is_certain);
+            if let Some(one) = covering.filter(|one| self.register.said_by(&cx.me, &one.key).is_none()) {
+                self.looks.want(&one.key, cx.now.moment);
+            }
+        }
+    }
+
+    /// Whether others are in force since this was last asked.
+    pub(crate) fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+}
+
+/// What the statements come to.
+impl OptOuts {
+    /// From now on what is said holds.
+    fn take_effect(&mut self, cx: &mut Context) {
+        self.distrusted = self.distrusted(cx);
+        let (register, distrusted) = (&self.register, &self.distrusted);
+        let believed = |kept: &&Arc<KeptStatement>| kept.statement.stops && !distrusted.contains(&kept.statement.by);
+        self.looks.retain(|key| register.knows(key), |key| register.about(key).iter().any(believed));
+        cx.opted_out = OptedOut::of(self.register.all().filter_map(|(key, said)| self.judge(cx, key, &said)));
+        self.has_changed = true;
+    }
+
+    /// Who named so many proofs that are not there.
+    fn distrusted(&self, cx: &Context) -> BTreeSet<AccessPoint> {
+        let mut counts: BTreeMap<AccessPoint, (usize, usize)> = BTreeMap::new();
+        for (key, said) in self.register.all().filter(|(key, _)| key.proof != OptOutProof::Order) {
+            let Some(mine) = self.register.said_by(&cx.me, key).map(|kept| &kept.statement) else { continue };
+            for other in said.iter().map(|kept| &kept.statement).filter(|other| other.stops && other.by != cx.me) {
+                let (seen, refuted) = counts.entry(other.by).or_default();
+                *seen += usize::from(mine.stops);
+                // What was seen here once may have been taken away since.
+                *refuted += usize::from(!mine.stops && mine.revision == 1);
+            }
+        }
+        counts.into_iter().filter(|(_, (seen, refuted))| *refuted >= MAX_REFUTED && refuted > seen).map(|(by, _)| by).collect()
+    }
+
+    fn is_ignored(&self, cx: &Context, statement: &Statement) -> bool {
+        match statement.key.proof {
+            OptOutProof::Order => statement.by != cx.me && cx.settings.ignore_orders_of.contains(&statement.by),
+            OptOutProof::Txt | OptOutProof::File => self.distrusted.contains(&statement.by),
+        }
+    }
+
+    /// Whether what is said of one is in force here.
+    fn judge(&self, cx: &Context, key: &OptOutKey, said: &[&Arc<KeptStatement>]) -> Option<InForce> {
+        let statements = || said.iter().map(|kept| &kept.statement);
+        let stopping: Vec<&Statement> = statements().filter(|one| one.stops && !self.is_ignored(cx, one)).collect();
+        let first = stopping.iter().min_by_key(|one| (one.at, one.by))?;
+        let mine = statements().find(|one| one.by == cx.me);
+        let is_certain = key.proof == OptOutProof::Order || mine.is_some_and(|mine| mine.stops);
+        let in_vain = statements().filter(|one| !one.stops).count();
+        let awaits = self.looks.awaits(key);
+        // What was not looked for here is not asked here, either.
+        let holds = is_certain || awaits || mine.is_none();
+        let is_disputed = !is_certain && !awaits && stopping.len() <= in_vain;
+        holds.then(|| InForce { key: key.clone(), by: first.by, at: first.at, is_certain, is_disputed })
+    }
+}
+
+/// What people ask for.
+impl OptOuts {
+    /// Somebody wants nothing to be asked there, or that it may be asked again: the proof is looked for now. An order of our operator needs
+    /// none.
+    pub(crate) fn asked(&mut self, cx: &mut Context, number: u64, key: OptOutKey, stops: bool) {
+        if let Err(why) = key.check() {
+            return self.refuse(number, why.to_string());
+        }
+        if key.proof == OptOutProof::Order {
+            let ordered = self.register.said_by(&cx.me, &key).is_some_and(|kept| kept.statement.stops);
+            if stops || ordered {
+                return self.speak(cx, number, &key, stops);
+            }
+            return self.refuse(number, self.no_order(cx, &key));
+        }
+        if !stops && !self.register.about(&key).iter().any(|kept| kept.statement.stops) {
+            return self.refuse(number, format!("no opt-out of {} by a {} proof is known here", key.subject, key.proof));
+        }
+        self.look(cx, Look { key, asked: Some((number, stops)) });
+    }
+
+    fn no_order(&self, cx: &Context, key: &OptOutKey) -> String {
+        let others = self.register.about(key).into_iter().filter(|kept| kept.statement.stops && kept.statement.by != cx.me);
+        let others: Vec<String> = others.map(|kept| kept.statement.by.to_string()).collect();
+        if others.is_empty() {
+            return format!("the operator of this access point has ordered no opt-out of {}", key.subject);
+        }
+        format!("{} was ordered by the operator of {}: only there it can be withdrawn", key.subject, others.join(", "))
+    }
+
+    fn refuse(&mut self, number: u64, why: String) {
+        self.note(number, Outcome::Refused(why));
+    }
+
+    fn note(&mut self, number: u64, outcome: Outcome) {
+        self.outcomes.insert(number, outcome);
+        if self.outcomes.len() > MAX_OUTCOMES {
+            self.outcomes.pop_first();
+        }
+    }
+
+    fn speak(&mut self, cx: &mut Context, number: u64, key: &OptOutKey, stops: bool) {
+        let outcome = self.say(cx, key, stops).map_or_else(|why| Outcome::Refused(why.to_string()), |id| Outcome::Said(id, key.clone()));
+        self.note(number, outcome);
+    }
+
+    /// A proof was looked for.
+    pub(crate) fn looked(&mut self, cx: &mut Context, question: QuestionId, found: ProofLook) {
+        let unclear = matches!(found, ProofLook::Unclear(_));
+        let Some(Look { key, asked }) = self.looks.end(question, cx.now.moment, unclear) else { return };
+        let publish = || key.proof.published_at(&key.subject);
+        match (asked, found) {
+            (Some((number, stops @ true)), ProofLook::Stands) | (Some((number, stops @ false)), ProofLook::Gone(_)) => {
+                self.speak(cx, number, &key, stops);
+            }
+            (Some((number, true)), ProofLook::Gone(found)) => {
+                self.refuse(number, format!("{found}; publish {}, then say so again", publish()))
+            }
+            (Some((number, false)), ProofLook::Stands) => {
+                self.refuse(number, format!("the proof is still there; take {} away, then say so again", publish()));
+            }
+            (Some((number, _)), ProofLook::Unclear(why)) => {
+                self.refuse(number, format!("the proof could not be looked for: {why}; nothing has changed, try again"));
+            }
+            (None, ProofLook::Unclear(_)) => {}
+            (None, found) => {
+                let stops = found == ProofLook::Stands;
+                if !stops && self.register.said_by(&cx.me, &key).is_none() {
+                    cx.refuse("opt-outs whose proof was looked for in vain");
+                }
+                if let Err(why) = self.say(cx, &key, stops) {
+                    cx.refuse(why.class());
+                }
+            }
+        }
+        self.take_effect(cx);
+    }
+
+    /// What came of a question of people; none if that is not known yet.
+    pub(crate) fn outcome(&self, number: u64) -> Option<Result<OptOutKey, String>> {
+        match self.outcomes.get(&number)? {
+            Outcome::Refused(why) => Some(Err(why.clone())),
+            Outcome::Said(id, key) => self.register.is_stored(id).then(|| Ok(key.clone())),
+        }
+    }
+}
+
+/// Statements are made, heard and stored.
+impl OptOuts {
+    /// This access point says so from now on, if it does not yet.
+    fn say(&mut self, cx: &mut Context, key: &OptOutKey, stops: bool) -> Result<StatementId, NotKeptError> {
+        let before = self.register.said_by(&cx.me, key);
+        if let Some(before) = before.filter(|before| before.statement.stops == stops) {
+            return Ok(before.head.id);
+        }
+        let revision = before.map_or(1, |before| before.statement.revision.saturating_add(1));
+        let statement = Statement { by: cx.me, key: key.clone(), revision, stops, at: cx.now.wall };
+        // The key was checked, and no revision comes near the greatest one.
+        let Ok(signed) = SignedStatement::sign(&statement, &cx.key) else { return Err(NotKeptError::Known) };
+        let head = signed.head(&statement);
+        let evicted = self.register.room_for(&statement, &head, true)?;
+        self.keep(cx, KeptStatement { statement, signed, head }, evicted);
+        self.store(cx);
+        self.take_effect(cx);
+        Ok(head.id)
+    }
+
+    /// Keeps a statement; it holds as soon as [`OptOuts::store`] was called.
+    fn keep(&mut self, cx: &mut Context, kept: KeptStatement, evicted: Option<StatementId>) {
+        self.changed_pages.insert(page_of(&kept.head.id));
+        self.register.begin_storing(kept.head.id);
+        self.register.keep(Arc::new(kept));
+        if let Some(evicted) = evicted {
+            self.changed_pages.insert(page_of(&evicted));
+            self.register.drop_one(&evicted);
+            cx.refuse("opt-outs dropped for those of members with fewer");
+        }
+    }
+
+    /// Has the pages that changed stored.
+    fn store(&mut self, cx: &mut Context) {
+        for page in std::mem::take(&mut self.changed_pages) {
+            let statements = self.register.page(|id| page_of(id) == page);
+            #[expect(clippy::expect_used, reason = "postcard writes any statements into a growing vector")]
+            let bytes = postcard::to_stdvec(&statements).expect("statements always encode");
+            let write: WriteId = cx.number();
+            self.register.wait_for(write, |id| page_of(id) == page);
+            cx.commands.push_back(Command::Store(StoreCommand::KeepOptOuts { write, page, bytes }));
+        }
+    }
+
+    /// Statements came, from whom they are or another member: what was signed, and is newer than what is known, is kept.
+    pub(crate) fn hear(&mut self, cx: &mut Context, all: Vec<SignedStatement>) {
+        for signed in all {
+            self.hear_one(cx, signed);
+        }
+        if !self.changed_pages.is_empty() {
+            self.store(cx);
+            self.take_effect(cx);
+        }
+    }
+
+    fn hear_one(&mut self, cx: &mut Context, signed: SignedStatement) {
+        let Ok(statement) = signed.read() else { return cx.refuse("opt-outs that cannot be read or are out of range") };
+        let head = signed.head(&statement);
+        let evicted = match self.register.room_for(&statement, &head, statement.by == cx.me) {
+            Ok(evicted) => evicted,
+            Err(NotKeptError::Known) => return,
+            Err(why) => {
+                self.register.refuse(head);
+                return cx.refuse(why.class());
+            }
+        };
+        if signed.open().is_err() {
+            return cx.refuse("opt-outs that the members they name did not sign");
+        }
+        let Statement { by, key, stops, .. } = statement.clone();
+        let mine = self.register.said_by(&cx.me, &key).map(|kept| kept.statement.stops);
+        self.keep(cx, KeptStatement { statement: statement.clone(), signed, head }, evicted);
+        if mine.is_none_or(|mine| mine == stops) {
+            return;
+        }
+        if by == cx.me {
+            // A later word of ours, from before our state was lost; what was said since holds.
+            if let Err(why) = self.say(cx, &key, !stops) {
+                cx.refuse(why.class());
+            }
+        } else if key.proof != OptOutProof::Order && !self.is_ignored(cx, &statement) {
+            self.looks.want(&key, cx.now.moment);
+        }
+    }
+
+    /// Statements are durable: others hear of those that are ours.
+    pub(crate) fn stored(&mut self, cx: &mut Context, members: &Membership, write: WriteId) {
+        let ours = self.register.stored(write).into_iter().filter(|kept| kept.statement.by == cx.me);
+        let ours: Vec<StatementId> = ours.map(|kept| kept.head.id).collect();
+        let others: Vec<_> = members.live().into_iter().filter(|member| *member != cx.me).collect();
+        if ours.is_empty() {
+            return;
+        }
+        if others.len() <= MAX_TOLD_DIRECTLY {
+            self.telling.begin(&others, &ours);
+            return self.tell(cx, members);
+        }
+        for part in ours.chunks(MAX_TOLD) {
+            cx.tell_all(&others, Gossip::OptOuts(self.register.signed(part)));
+        }
+    }
+}
+
+/// Members tell and compare.
+impl OptOuts {
+    /// Tells what is not acknowledged.
+    fn tell(&mut self, cx: &mut Context, members: &Membership) {
+        let live = members.live();
+        for (to, ids) in self.telling.now(|other| live.contains(other)) {
+            for part in ids.chunks(MAX_TOLD) {
+                let gossip = Box::new(Gossip::OptOuts(self.register.signed(part)));
+                cx.ask(to, Pending::OptOutsTold(part.to_vec()), Request::Tell(gossip));
+            }
+        }
+    }
+
+    /// A member has heard these.
+    pub(crate) fn acknowledged(&mut self, from: AccessPoint, ids: &[StatementId]) {
+        self.telling.acknowledged(from, ids);
+    }
+
+    /// Asks one of the others, each in turn, whether it has others than we.
+    fn compare(&mut self, cx: &mut Context, members: &Membership) {
+        self.compare_at = cx.now.moment.after(COMPARE_EVERY);
+        if self.register.len() == 0 {
+            return;
+        }
+        let live = members.live();
+        let others = || live.iter().filter(|member| **member != cx.me);
+        let next = others().find(|member| self.compared_with.is_none_or(|before| **member > before)).or_else(|| others().next());
+        let Some(next) = next.copied() else { return };
+        self.compared_with = Some(next);
+        self.compare_with(cx, next);
+    }
+
+    /// Asks a member that has come whether it has others than we.
+    pub(crate) fn compare_with(&self, cx: &mut Context, member: AccessPoint) {
+        if self.register.len() > 0 {
+            cx.ask(member, Pending::OptOutHeads, Request::CompareOptOuts(self.register.digest()));
+        }
+    }
+
+    /// A member compares its statements with ours.
+    pub(crate) fn compared(&self, cx: &mut Context, ticket: Ticket, theirs: StatementsDigest) {
+        let differs = self.register.digest() != theirs;
+        cx.answer(ticket, Response::OptOutHeads(differs.then(|| self.register.heads())));
+    }
+
+    /// A member has others than we: we ask for what we lack, and it hears what it lacks.
+    pub(crate) fn heads_came(&self, cx: &mut Context, from: AccessPoint, theirs: &[StatementHead]) {
+        let lacking: Vec<StatementId> = theirs.iter().filter(|head| self.register.lacks(head)).map(|head| head.id).collect();
+        for part in lacking.chunks(MAX_TOLD) {
+            cx.ask(from, Pending::OptOuts, Request::SendOptOuts(part.to_vec()));
+        }
+        let known: BTreeMap<StatementId, &StatementHead> = theirs.iter().map(|head| (head.id, head)).collect();
+        let ours = self.register.heads();
+        let missing: Vec<_> =
+            ours.iter().filter(|head| known.get(&head.id).is_none_or(|known| **known < **head)).map(|head| head.id).collect();
+        for part in missing.chunks(MAX_TOLD) {
+            cx.ask(from, Pending::Told, Request::Tell(Box::new(Gossip::OptOuts(self.register.signed(part)))));
+        }
+    }
+
+    /// A member wants these.
+    pub(crate) fn wanted(&self, cx: &mut Context, ticket: Ticket, ids: &[StatementId]) {
+        cx.answer(ticket, Response::OptOuts(self.register.signed(ids)));
+    }
+}
+
+/// What others read.
+impl OptOuts {
+    /// Those that somebody says of, as people see them; those in force first.
+    pub(crate) fn views(&self, cx: &Context) -> Vec<OptOutView> {
+        let all = self.register.all().filter_map(|(key, said)| self.shown(cx, key, &said));
+        let mut views: Vec<_> = all.collect();
+        views.sort_by(|one, other| (!one.in_force, &one.subject, one.proof).cmp(&(!other.in_force, &other.subject, other.proof)));
+        views
+    }
+
+    /// One of them, whether somebody still says so or not.
+    pub(crate) fn view(&self, cx: &Context, key: &OptOutKey) -> OptOutView {
+        let said = self.register.about(key);
+        self.shown(cx, key, &said).unwrap_or_else(|| self.withdrawn(key, &said))
+    }
+
+    fn withdrawn(&self, key: &OptOutKey, said: &[&Arc<KeptStatement>]) -> OptOutView {
+        let (subject, kind) = named(&key.subject);
+        let denied: Vec<_> = said.iter().map(|kept| &kept.statement).collect();
+        OptOutView {
+            subject,
+            kind,
+            proof: key.proof,
+            in_force: false,
+            opted_out_at: denied.iter().map(|one| one.at).max().unwrap_or_default(),
+            said_by: Vec::new(),
+            denied_by: denied.iter().map(|one| one.by).collect(),
+            revision: denied.iter().map(|one| one.revision).max().unwrap_or(0),
+            state_text: "withdrawn".to_owned(),
+        }
+    }
+
+    fn shown(&self, cx: &Context, key: &OptOutKey, said: &[&Arc<KeptStatement>]) -> Option<OptOutView> {
+        let statements = || said.iter().map(|kept| &kept.statement);
+        let mut stopping: Vec<&Statement> = statements().filter(|one| one.stops).collect();
+        stopping.sort_by_key(|one| (one.at, one.by));
+        let first = stopping.first()?;
+        let in_force = self.judge(cx, key, said).filter(|one| !one.is_disputed);
+        let mine = statements().find(|one| one.by == cx.me);
+        let state_text = match &in_force {
+            Some(_) if key.proof == OptOutProof::Order => "in force by an operator's order",
+            Some(one) if one.is_certain => "in force: the proof was seen here",
+            Some(_) if self.looks.awaits(key) => "in force until the proof was looked for here",
+            Some(_) => "in force on the word of who took it in",
+            None if stopping.iter().all(|one| self.is_ignored(cx, one)) => "not in force: who says so is ignored here",
+            None if mine.is_some() => "not in force: the proof was looked for here in vain",
+            None => "not in force: as many members looked for the proof in vain as saw it",
+        };
+        let (subject, kind) = named(&key.subject);
+        Some(OptOutView {
+            subject,
+            kind,
+            proof: key.proof,
+            in_force: in_force.is_some(),
+            opted_out_at: first.at,
+            said_by: stopping.iter().map(|one| one.by).collect(),
+            denied_by: statements().filter(|one| !one.stops).map(|one| one.by).collect(),
+            revision: statements().map(|one| one.revision).max().unwrap_or(0),
+            state_text: state_text.to_owned(),
+        })
+    }
+
+    /// How many statements are kept, and how many of the member that has most.
+    pub(crate) fn room(&self) -> (usize, usize) {
+        (self.register.len(), self.register.most_of_one())
+    }
+}
+
+/// A subject as it is written, and what kind of thing it is.
+fn named(subject: &OptOutSubject) -> (String, String) {
+    let (name, kind) = match subject {
+        OptOutSubject::Host(name) => (name.to_string(), "host"),
+        OptOutSubject::Domain(name) => (name.to_string(), "domain"),
+        OptOutSubject::Range(range) => (range.to_string(), "range"),
+    };
+    (name, kind.to_owned())
+}

@@ -1,0 +1,365 @@
+//! Is a "no" believed, kept, told and withdrawn by the same proof only, and does a liar stop nobody for long?
+
+use super::{OptOuts, machine::MAX_REFUTED};
+use crate::{
+    context::Context,
+    event::{Command, PeerCommand, StoreCommand, WebCommand},
+    membership::{Member, Membership, Roster, Swim},
+};
+use ed25519_dalek::SigningKey;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    ids::{QuestionId, Ticket},
+    message::{Gossip, Request, Response},
+    opt_out::{
+        MAX_OF_MEMBER, MAX_ORDERS, MAX_STATEMENTS, OptOutKey, OptOutProof, OptOutSubject, OptOutView, ProofLook, SignedStatement, Statement,
+    },
+    time::{Moment, WallTime},
+    url::Host,
+};
+use std::net::IpAddr;
+
+fn key(number: u32) -> SigningKey {
+    let mut seed = [0; 32];
+    seed[..4].copy_from_slice(&number.to_le_bytes());
+    SigningKey::from_bytes(&seed)
+}
+
+fn who(number: u32) -> AccessPoint {
+    AccessPoint(key(number).verifying_key().to_bytes())
+}
+
+fn about(subject: &str, proof: OptOutProof) -> OptOutKey {
+    OptOutKey { subject: OptOutSubject::read(subject, false).unwrap(), proof }
+}
+
+fn txt(subject: &str) -> OptOutKey {
+    about(subject, OptOutProof::Txt)
+}
+
+fn says(by: u32, key_of: &OptOutKey, revision: u64, stops: bool) -> SignedStatement {
+    let statement = Statement { by: who(by), key: key_of.clone(), revision, stops, at: WallTime(5 + revision) };
+    SignedStatement::sign(&statement, &key(by)).unwrap()
+}
+
+fn gone() -> ProofLook {
+    ProofLook::Gone("there is no TXT record".to_owned())
+}
+
+/// A member with its opt-outs, among others.
+struct Point {
+    cx: Context,
+    members: Membership,
+    opt_outs: OptOuts,
+    /// Pages as they are on its disk.
+    disk: std::collections::BTreeMap<u8, Vec<u8>>,
+    asked: u64,
+    /// Looks that were ordered and not answered.
+    looks: Vec<(QuestionId, OptOutKey)>,
+}
+
+impl Point {
+    fn new(number: u32, others: &[u32]) -> Point {
+        let mut cx = Context::of_test(number as u8);
+        cx.key = key(number);
+        cx.me = who(number);
+        let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+        let mut members = Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &Default::default()));
+        others.iter().for_each(|other| members.meet(Moment(0), who(*other)));
+        let (disk, looks) = Default::default();
+        Point { cx, members, opt_outs: OptOuts::default(), disk, asked: 0, looks }
+    }
+
+    /// The disk stores, the looks are noted; what is said to members comes back.
+    fn settle(&mut self) -> Vec<Request> {
+        let mut requests = Vec::new();
+        loop {
+            let commands = self.cx.take_commands();
+            if commands.is_empty() {
+                return requests;
+            }
+            for command in commands {
+                match command {
+                    Command::Store(StoreCommand::KeepOptOuts { write, page, bytes }) => {
+                        self.disk.insert(page, bytes);
+                        self.opt_outs.stored(&mut self.cx, &self.members, write);
+                    }
+                    Command::Web(WebCommand::LookForProof { question, key }) => self.looks.push((question, key)),
+                    Command::Peers(PeerCommand::Ask { request, .. }) => requests.push(request),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, all: Vec<SignedStatement>) {
+        self.opt_outs.hear(&mut self.cx, all);
+        self.settle();
+    }
+
+    /// People ask, and this is found, if it is looked.
+    fn ask(&mut self, key: &OptOutKey, stops: bool, found: ProofLook) -> Result<OptOutView, String> {
+        self.asked += 1;
+        self.opt_outs.asked(&mut self.cx, self.asked, key.clone(), stops);
+        self.settle();
+        if let Some((question, looked)) = self.looks.pop() {
+            assert_eq!(looked, *key);
+            assert!(self.opt_outs.outcome(self.asked).is_none());
+            self.opt_outs.looked(&mut self.cx, question, found);
+            self.settle();
+        }
+        self.opt_outs.outcome(self.asked).unwrap().map(|key| self.opt_outs.view(&self.cx, &key))
+    }
+
+    /// It owns a server of this name, and time passes.
+    fn owns(&mut self, hosts: &[&str]) {
+        let hosts: Vec<(Host, IpAddr)> = hosts.iter().map(|name| (name.parse().unwrap(), "9.0.0.1".parse().unwrap())).collect();
+        self.opt_outs.look_for(&self.cx, hosts.iter().map(|(host, address)| (host, *address)));
+        self.opt_outs.tick(&mut self.cx, &self.members);
+        self.settle();
+    }
+
+    fn found(&mut self, found: &ProofLook) -> usize {
+        let looks = std::mem::take(&mut self.looks);
+        for (question, _) in &looks {
+            self.opt_outs.looked(&mut self.cx, *question, found.clone());
+        }
+        self.settle();
+        looks.len()
+    }
+
+    fn stops(&self, host: &str) -> bool {
+        self.cx.denies(&host.parse().unwrap(), Some("9.0.0.1".parse().unwrap()))
+    }
+
+    fn refused(&self, class: &str) -> u64 {
+        self.cx.counters.refused.get(class).copied().unwrap_or(0)
+    }
+}
+
+fn told(requests: Vec<Request>) -> Vec<SignedStatement> {
+    let statements = requests.into_iter().filter_map(|request| match request {
+        Request::Tell(gossip) => match *gossip {
+            Gossip::OptOuts(statements) => Some(statements),
+            other => panic!("{other:?}"),
+        },
+        _ => None,
+    });
+    statements.flatten().collect()
+}
+
+#[test]
+fn an_opt_out_needs_its_proof_and_is_withdrawn_when_that_is_gone_and_not_before() {
+    let mut point = Point::new(1, &[]);
+    let key = txt("museum.or.ke");
+    let refused = point.ask(&key, true, gone()).unwrap_err();
+    assert!(refused.contains("_nearcrawl.museum.or.ke") && refused.contains("no TXT record") && !point.stops("museum.or.ke"), "{refused}");
+    let unclear = point.ask(&key, true, ProofLook::Unclear("the name server failed".to_owned())).unwrap_err();
+    assert!(unclear.contains("the name server failed") && !point.stops("museum.or.ke"), "{unclear}");
+    let view = point.ask(&key, true, ProofLook::Stands).unwrap();
+    assert!(view.in_force && point.stops("museum.or.ke") && !point.stops("www.museum.or.ke"), "{view:?}");
+    let still = point.ask(&key, false, ProofLook::Stands).unwrap_err();
+    assert!(still.contains("still there") && point.stops("museum.or.ke"), "{still}");
+    assert!(point.ask(&key, false, ProofLook::Unclear("no answer".to_owned())).is_err() && point.stops("museum.or.ke"));
+    let other = point.ask(&about("museum.or.ke", OptOutProof::File), false, gone()).unwrap_err();
+    assert!(other.contains("no opt-out of museum.or.ke by a file proof"), "{other}");
+    let view = point.ask(&key, false, gone()).unwrap();
+    assert_eq!((view.in_force, view.revision, point.stops("museum.or.ke")), (false, 2, false));
+    assert!(point.opt_outs.views(&point.cx).is_empty());
+}
+
+#[test]
+fn it_is_stored_before_it_is_told_and_comes_back_from_the_disk() {
+    let mut point = Point::new(1, &[2, 3]);
+    point.opt_outs.asked(&mut point.cx, 1, about("192.0.2.0/24", OptOutProof::Order), true);
+    let commands = point.cx.take_commands();
+    let [Command::Store(StoreCommand::KeepOptOuts { write, bytes, .. })] = &commands[..] else { panic!("{commands:?}") };
+    assert!(point.cx.denies(&"a.ke".parse().unwrap(), Some("192.0.2.9".parse().unwrap())), "it holds at once");
+    assert!(point.opt_outs.outcome(1).is_none(), "but nobody is told");
+    point.opt_outs.compared(&mut point.cx, Ticket(1), Default::default());
+    let [Command::Peers(PeerCommand::Answer { response: Response::OptOutHeads(heads), .. })] = &point.cx.take_commands()[..] else {
+        panic!("it compares")
+    };
+    assert!(heads.as_ref().is_none_or(Vec::is_empty), "{heads:?}");
+    point.opt_outs.stored(&mut point.cx, &point.members, *write);
+    assert!(point.opt_outs.outcome(1).unwrap().is_ok());
+    assert_eq!(told(point.settle()).len(), 2, "both others are told");
+    let mut again = Point::new(1, &[]);
+    again.opt_outs.wake(&mut again.cx, &[bytes.clone(), b"damaged".to_vec()]);
+    assert!(again.cx.denies(&"a.ke".parse().unwrap(), Some("192.0.2.9".parse().unwrap())));
+    assert_eq!(again.opt_outs.views(&again.cx)[0].said_by, [who(1)]);
+}
+
+#[test]
+fn only_what_is_signed_counts_and_the_revision_decides_in_whatever_order_it_comes() {
+    let key = about("192.0.2.7", OptOutProof::Order);
+    let versions = [says(2, &key, 1, true), says(2, &key, 2, false), says(2, &key, 3, true)];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let mut point = Point::new(1, &[]);
+        order.into_iter().for_each(|at| point.hear(vec![versions[at].clone()]));
+        assert_eq!(point.opt_outs.views(&point.cx)[0].revision, 3);
+        let mut forged = says(2, &key, 9, false);
+        forged.signature[3] ^= 1;
+        point.hear(vec![forged]);
+        point.hear(vec![SignedStatement { bytes: b"none".to_vec(), signature: Vec::new() }]);
+        assert!(point.opt_outs.views(&point.cx)[0].in_force);
+        let classes = ["opt-outs that the members they name did not sign", "opt-outs that cannot be read or are out of range"];
+        assert_eq!(classes.map(|class| point.refused(class)), [1, 1]);
+    }
+}
+
+#[test]
+fn an_order_is_withdrawn_by_the_operator_that_gave_it_only_and_may_be_ignored() {
+    let key = about("museum.or.ke", OptOutProof::Order);
+    let mut point = Point::new(1, &[]);
+    point.hear(vec![says(2, &key, 1, true), says(3, &key, 1, false), says(4, &key, 1, false)]);
+    assert!(point.stops("museum.or.ke"), "what others say of it does not count");
+    let why = point.ask(&key, false, gone()).unwrap_err();
+    assert!(why.contains(&who(2).to_string()), "{why}");
+    point.hear(vec![says(2, &key, 2, false)]);
+    assert!(!point.stops("museum.or.ke"));
+    let mut deaf = Point::new(1, &[]);
+    deaf.cx.settings.ignore_orders_of.insert(who(2));
+    deaf.hear(vec![says(2, &key, 1, true)]);
+    assert!(!deaf.stops("museum.or.ke") && deaf.opt_outs.views(&deaf.cx)[0].state_text.contains("ignored"));
+}
+
+#[test]
+fn an_owner_looks_once_before_it_believes_and_until_then_asks_nothing() {
+    let mut owner = Point::new(1, &[]);
+    owner.hear(vec![says(2, &txt("a.ke"), 1, true), says(2, &txt("b.ke"), 1, true), says(2, &txt("elsewhere.ke"), 1, true)]);
+    assert!(owner.stops("a.ke") && owner.stops("elsewhere.ke"));
+    owner.owns(&["a.ke"]);
+    assert_eq!(owner.looks.iter().map(|(_, key)| key.clone()).collect::<Vec<_>>(), [txt("a.ke")], "of its own sites only");
+    assert_eq!(owner.found(&ProofLook::Unclear("no answer".to_owned())), 1);
+    assert!(owner.stops("a.ke"), "it holds until it is clear");
+    owner.cx.now.moment = Moment(2_000);
+    owner.owns(&["a.ke"]);
+    assert_eq!(owner.found(&ProofLook::Stands), 1);
+    owner.cx.now.moment = Moment(9_000_000);
+    owner.owns(&["a.ke"]);
+    assert_eq!((owner.looks.len(), owner.stops("a.ke")), (0, true), "once");
+    // Who says nothing of it itself counts.
+    let mut other = Point::new(3, &[]);
+    other.hear(vec![says(2, &txt("a.ke"), 1, true), says(1, &txt("a.ke"), 1, false)]);
+    assert!(!other.opt_outs.views(&other.cx)[0].in_force, "one says so, one does not");
+    assert!(other.stops("a.ke"), "but it would look itself before it asks");
+    other.owns(&["a.ke"]);
+    other.found(&gone());
+    assert!(!other.stops("a.ke"));
+}
+
+#[test]
+fn a_withdrawal_makes_those_look_who_saw_the_proof_and_a_false_one_changes_nothing() {
+    let key = txt("a.ke");
+    let mut maker = Point::new(1, &[2]);
+    maker.ask(&key, true, ProofLook::Stands).unwrap();
+    for revision in 1..6 {
+        maker.hear(vec![says(2, &key, revision, revision % 2 == 0)]);
+        maker.owns(&[]);
+        maker.found(&ProofLook::Stands);
+        assert!(maker.stops("a.ke"), "it looks itself");
+    }
+    assert!(maker.looks.is_empty());
+    maker.hear(vec![says(2, &key, 7, false)]);
+    maker.owns(&[]);
+    assert!(maker.looks.is_empty(), "not again and again");
+    maker.cx.now.moment = Moment(3_600_000);
+    maker.owns(&[]);
+    assert_eq!(maker.found(&gone()), 1);
+    assert!(!maker.stops("a.ke"), "now it is gone");
+    // It comes back, at another member.
+    maker.hear(vec![says(2, &key, 8, true)]);
+    assert!(maker.stops("a.ke"), "at once, until it has looked");
+    maker.cx.now.moment = Moment(9_600_000);
+    maker.owns(&[]);
+    maker.found(&ProofLook::Stands);
+    assert!(maker.opt_outs.views(&maker.cx)[0].in_force);
+}
+
+#[test]
+fn a_member_that_makes_opt_outs_up_stops_nobody_for_long() {
+    let mut owner = Point::new(1, &[]);
+    let hosts: Vec<String> = (0..50).map(|number| format!("h{number}.ke")).collect();
+    owner.hear(hosts.iter().map(|host| says(2, &txt(host), 1, true)).collect());
+    let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    assert!(hosts.iter().all(|host| owner.stops(host)));
+    let mut looked = 0;
+    for _ in 0..20 {
+        owner.owns(&names);
+        looked += owner.found(&gone());
+    }
+    assert!(looked < MAX_REFUTED + 5, "{looked} looks, and it is not believed any more");
+    assert!(!hosts.iter().any(|host| owner.stops(host)));
+    assert!(owner.refused("opt-outs whose proof was looked for in vain") >= MAX_REFUTED as u64);
+    // An honest one is.
+    owner.hear(vec![says(3, &txt("h1.ke"), 1, true), says(3, &txt("h40.ke"), 1, true)]);
+    assert!(owner.stops("h1.ke") && owner.stops("h40.ke"));
+    owner.owns(&names);
+    owner.found(&ProofLook::Stands);
+    assert!(owner.stops("h1.ke") && owner.stops("h40.ke"));
+}
+
+#[test]
+fn what_one_member_says_has_limits_and_one_with_much_makes_room_for_one_with_little() {
+    let mut point = Point::new(1, &[]);
+    let range = |number: usize| about(&format!("192.0.{}.{}", number / 256, number % 256), OptOutProof::Order);
+    point.hear((0..MAX_ORDERS + 3).map(|number| says(2, &range(number), 1, true)).collect());
+    assert_eq!((point.opt_outs.room().0, point.refused("opt-outs by order beyond the limit for a member")), (MAX_ORDERS, 3));
+    let many =
+        |by: u32, most: usize| (0..most).map(move |number| says(by, &txt(&format!("h{number}.m{by}.ke")), 1, true)).collect::<Vec<_>>();
+    point.hear(many(3, MAX_OF_MEMBER + 2));
+    assert_eq!((point.opt_outs.room().1, point.refused("opt-outs beyond the limit for a member")), (MAX_OF_MEMBER, 2));
+    for by in 4..13 {
+        point.hear(many(by, MAX_OF_MEMBER));
+    }
+    assert_eq!(point.opt_outs.room().0, MAX_STATEMENTS);
+    point.hear(vec![says(20, &txt("museum.or.ke"), 1, true)]);
+    assert!(point.stops("museum.or.ke"), "room is made");
+    point.ask(&txt("b.ke"), true, ProofLook::Stands).unwrap();
+    assert_eq!((point.opt_outs.room().0, point.refused("opt-outs dropped for those of members with fewer") >= 2), (MAX_STATEMENTS, true));
+}
+
+#[test]
+fn members_compare_digests_and_ask_for_what_they_lack() {
+    let (mut one, mut other) = (Point::new(1, &[2]), Point::new(2, &[1]));
+    one.hear(vec![says(3, &txt("a.ke"), 2, true)]);
+    other.hear(vec![says(3, &txt("a.ke"), 1, true), says(4, &txt("b.ke"), 1, true)]);
+    one.opt_outs.tick(&mut one.cx, &one.members);
+    let requests = one.settle();
+    let [Request::CompareOptOuts(digest)] = requests[..] else { panic!("{requests:?}") };
+    let answered = |point: &mut Point| match &point.cx.take_commands()[..] {
+        [Command::Peers(PeerCommand::Answer { response, .. })] => response.clone(),
+        other => panic!("{other:?}"),
+    };
+    other.opt_outs.compared(&mut other.cx, Ticket(1), digest);
+    let Response::OptOutHeads(Some(heads)) = answered(&mut other) else { panic!("they differ") };
+    one.opt_outs.heads_came(&mut one.cx, who(2), &heads);
+    let requests = one.settle();
+    let Some(Request::SendOptOuts(ids)) = requests.first() else { panic!("{requests:?}") };
+    other.opt_outs.wanted(&mut other.cx, Ticket(2), ids);
+    let Response::OptOuts(came) = answered(&mut other) else { panic!("it has it") };
+    one.hear(came);
+    other.hear(told(requests));
+    other.opt_outs.compared(&mut other.cx, Ticket(3), digest);
+    let Response::OptOutHeads(Some(heads)) = answered(&mut other) else { panic!("one has more now") };
+    assert_eq!(heads.len(), 2);
+    one.opt_outs.compare_with(&mut one.cx, who(2));
+    let [Request::CompareOptOuts(digest)] = one.settle()[..] else { panic!("it asks") };
+    other.opt_outs.compared(&mut other.cx, Ticket(4), digest);
+    assert_eq!(answered(&mut other), Response::OptOutHeads(None), "equal ones cost nothing more");
+    // Who has nothing asks nobody.
+    let mut empty = Point::new(5, &[1]);
+    empty.opt_outs.tick(&mut empty.cx, &empty.members);
+    assert!(empty.settle().is_empty());
+}
+
+#[test]
+fn who_lost_its_state_speaks_on_where_it_had_stopped() {
+    let key = about("a.ke", OptOutProof::Order);
+    let mut point = Point::new(1, &[2]);
+    point.ask(&key, true, gone()).unwrap();
+    point.hear(vec![says(1, &key, 6, false)]);
+    let view = &point.opt_outs.views(&point.cx)[0];
+    assert_eq!((view.in_force, view.revision), (true, 7), "what was said since holds, above what others have");
+}

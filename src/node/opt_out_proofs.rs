@@ -1,0 +1,156 @@
+//! Is the proof of an opt-out there? A TXT record in the DNS, or a file at the web server: one request, or two where the first port is closed.
+
+use super::setup::WebClients;
+use nearcrawl_model::{
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose},
+    opt_out::{DOMAIN_WORD, OptOutKey, OptOutProof, OptOutSubject, PROOF_PATH, PROOF_WORD, ProofLook, TXT_LABEL},
+    revisit::Validators,
+    url::{Host, PageUrl},
+};
+use std::net::IpAddr;
+
+/// Where a file is looked for: at the first two of these that the configuration lets be asked.
+const PLACES: [(&str, u16); 4] = [("https", 443), ("http", 80), ("http", 8080), ("https", 8443)];
+
+/// Ports of one host that are asked.
+const MAX_ASKED: usize = 2;
+
+/// Characters of what was found instead that are repeated.
+const MAX_QUOTED: usize = 80;
+
+/// Looks for a proof.
+pub async fn look(web: &WebClients, key: &OptOutKey) -> ProofLook {
+    match (key.proof, &key.subject) {
+        (OptOutProof::Txt, OptOutSubject::Host(name)) => look_for_record(web, name, false).await,
+        (OptOutProof::Txt, OptOutSubject::Domain(name)) => look_for_record(web, name, true).await,
+        (OptOutProof::File, OptOutSubject::Host(name)) => look_for_file(web, name).await,
+        _ => ProofLook::Unclear("there is no such proof".to_owned()),
+    }
+}
+
+/// Whether a TXT record says that nothing is to be asked of its host, or of all hosts of its domain.
+fn says_no(text: &str, domain: bool) -> bool {
+    let has = |wanted: &str| {
+        text.split(|letter: char| letter.is_whitespace() || letter == ';' || letter == ',').any(|word| word.eq_ignore_ascii_case(wanted))
+    };
+    has(PROOF_WORD) && (!domain || has(DOMAIN_WORD))
+}
+
+fn quoted(text: &str) -> String {
+    format!("{:?}", text.chars().take(MAX_QUOTED).collect::<String>())
+}
+
+async fn look_for_record(web: &WebClients, host: &Host, domain: bool) -> ProofLook {
+    let name = format!("{TXT_LABEL}.{host}");
+    match web.resolver.texts(&name).await {
+        Ok(texts) if texts.iter().any(|text| says_no(text, domain)) => ProofLook::Stands,
+        Ok(texts) => match texts.first() {
+            Some(text) => ProofLook::Gone(format!("the TXT record at {name} says {}", quoted(text))),
+            None => ProofLook::Gone(format!("there is no TXT record at {name}")),
+        },
+        Err(why) => ProofLook::Unclear(format!("{name}: {why}")),
+    }
+}
+
+/// What one port has to say.
+enum Found {
+    Proof,
+    Nothing(String),
+    /// Nobody answers there, or says only to ask the other port.
+    Nobody(String),
+    Unclear(String),
+}
+
+async fn look_for_file(web: &WebClients, host: &Host) -> ProofLook {
+    let located = match web.resolver.resolve(host, None).await {
+        Ok(located) => located,
+        Err(why) => return ProofLook::Unclear(format!("{host}: {why}")),
+    };
+    let mut found = Vec::new();
+    for (scheme, port) in PLACES {
+        let Ok(url) = PageUrl::parse(&format!("{scheme}://{host}:{port}{PROOF_PATH}")) else { continue };
+        if let Some(one) = ask(web, url, located.address).await {
+            found.push(one);
+        }
+        if found.len() == MAX_ASKED || matches!(found.last(), Some(Found::Proof)) {
+            break;
+        }
+    }
+    judge(&found)
+}
+
+/// The proof at one port is enough; it is gone if no port that answers has it, or leaves that open.
+fn judge(found: &[Found]) -> ProofLook {
+    let mut gone = None;
+    let mut unclear = None;
+    for one in found {
+        match one {
+            Found::Proof => return ProofLook::Stands,
+            Found::Nothing(text) => gone = gone.or(Some(text)),
+            Found::Unclear(text) => return ProofLook::Unclear(text.clone()),
+            Found::Nobody(text) => unclear = unclear.or(Some(text)),
+        }
+    }
+    match (gone, unclear) {
+        (Some(text), _) => ProofLook::Gone(text.clone()),
+        (None, Some(text)) => ProofLook::Unclear(text.clone()),
+        (None, None) => ProofLook::Unclear("the configuration lets no port be asked (crawl.ports)".to_owned()),
+    }
+}
+
+/// Asks one port; none if it may not be asked.
+async fn ask(web: &WebClients, url: PageUrl, address: IpAddr) -> Option<Found> {
+    let order = FetchOrder {
+        url: url.clone(),
+        address,
+        purpose: FetchPurpose::Robots,
+        validators: Validators::default(),
+        front: false,
+        evaluate: false,
+    };
+    Some(match web.fetcher.fetch(order).await.outcome {
+        FetchOutcome::Failed(FetchError::ForbiddenAddress) => return None,
+        FetchOutcome::Robots { status: 200..=299, body } => {
+            let text = String::from_utf8_lossy(&body[..body.len().min(1_024)]).into_owned();
+            let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+            if line.trim_start_matches('\u{feff}').eq_ignore_ascii_case(PROOF_WORD) {
+                Found::Proof
+            } else {
+                Found::Nothing(format!("{url} begins with {}", quoted(line)))
+            }
+        }
+        FetchOutcome::Robots { status: status @ (404 | 410), .. } | FetchOutcome::Status(status @ (404 | 410)) => {
+            Found::Nothing(format!("{url} answers with {status}"))
+        }
+        FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => Found::Unclear(format!("{url} answers with {status}")),
+        FetchOutcome::Redirect { to, .. } if to.url.host() == url.host() && to.url.is_secure() != url.is_secure() => {
+            Found::Nobody(format!("{url} leads to {}", to.url))
+        }
+        FetchOutcome::Redirect { to, .. } => Found::Unclear(format!("{url} leads to {}", to.url)),
+        FetchOutcome::Failed(why) => Found::Nobody(format!("{url}: {why}")),
+        FetchOutcome::Page { .. } | FetchOutcome::NotHtml { .. } | FetchOutcome::NotModified { .. } => {
+            Found::Unclear(format!("{url} answers with no text file"))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_speaks_for_its_host_and_with_a_further_word_for_its_domain() {
+        assert!(says_no("no-crawl", false) && says_no("v=1; NO-CRAWL; token", false) && !says_no("crawl", false));
+        assert!(!says_no("no-crawling", false) && !says_no("no-crawl", true) && says_no("no-crawl domain", true));
+    }
+
+    #[test]
+    fn a_file_is_gone_only_if_a_port_that_answers_says_so() {
+        let nothing = || Found::Nothing("404".to_owned());
+        let nobody = || Found::Nobody("refused".to_owned());
+        assert_eq!(judge(&[nothing(), Found::Proof]), ProofLook::Stands);
+        assert_eq!(judge(&[nobody(), nothing()]), ProofLook::Gone("404".to_owned()));
+        assert_eq!(judge(&[Found::Unclear("503".to_owned()), nothing()]), ProofLook::Unclear("503".to_owned()));
+        assert!(matches!(judge(&[nobody(), nobody()]), ProofLook::Unclear(_)) && matches!(judge(&[]), ProofLook::Unclear(_)));
+    }
+}
