@@ -31,6 +31,7 @@ mod modules;
 mod moved_hosts;
 mod moves;
 mod netlab;
+mod opt_outs;
 mod package;
 mod panics;
 mod real_input;

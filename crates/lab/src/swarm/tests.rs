@@ -7,6 +7,7 @@ mod faults;
 mod hosts;
 mod limits;
 mod moves;
+mod opt_outs;
 mod order;
 mod parts;
 mod peace;
@@ -60,6 +61,7 @@ fn settings(depth: u8) -> Settings {
         home_port: None,
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
+        ignore_orders_of: Default::default(),
         max_lookups: MAX_LOOKUPS,
         revisit: 7 * 86_400_000,
         new_hosts: Default::default(),
