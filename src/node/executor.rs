@@ -310,10 +310,14 @@ impl Executor {
                 self.spawn_told(async move { Some(revisiting.await) });
             }
             WebCommand::LookForProof { question, key } => {
-                let web = self.web.clone();
+                let (web, log) = (self.web.clone(), self.requests.clone());
                 let looked = move |found| Event::OptOut(OptOutEvent::Looked { question, found });
                 let crashed = looked(ProofLook::Unclear("nearcrawl itself failed while it looked".to_owned()));
-                self.spawn(TaskKind::Proof, Some(crashed), async move { Some(looked(opt_out_proofs::look(&web, &key).await)) });
+                self.spawn(
+                    TaskKind::Proof,
+                    Some(crashed),
+                    async move { Some(looked(opt_out_proofs::look(&web, log.as_ref(), &key).await)) },
+                );
             }
             WebCommand::CloseConnection(address) => {
                 let fetcher = self.web.fetcher.clone();

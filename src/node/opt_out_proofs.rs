@@ -1,8 +1,9 @@
 //! Is the proof of an opt-out there? A TXT record in the DNS, or a file at the web server: one request, or two where the first port is closed.
 
-use super::setup::WebClients;
+use super::{request_notes::Note, setup::WebClients};
+use crate::io::request_log::RequestLog;
 use nearcrawl_model::{
-    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose},
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReason, FetchRule},
     opt_out::{DOMAIN_WORD, OptOutKey, OptOutProof, OptOutSubject, PROOF_PATH, PROOF_WORD, ProofLook, TXT_LABEL},
     revisit::Validators,
     url::{Host, PageUrl},
@@ -19,11 +20,11 @@ const MAX_ASKED: usize = 2;
 const MAX_QUOTED: usize = 80;
 
 /// Looks for a proof.
-pub async fn look(web: &WebClients, key: &OptOutKey) -> ProofLook {
+pub async fn look(web: &WebClients, log: Option<&RequestLog>, key: &OptOutKey) -> ProofLook {
     match (key.proof, &key.subject) {
-        (OptOutProof::Txt, OptOutSubject::Host(name)) => look_for_record(web, name, false).await,
-        (OptOutProof::Txt, OptOutSubject::Domain(name)) => look_for_record(web, name, true).await,
-        (OptOutProof::File, OptOutSubject::Host(name)) => look_for_file(web, name).await,
+        (OptOutProof::Txt, OptOutSubject::Host(name)) => look_for_record(web, log, name, false).await,
+        (OptOutProof::Txt, OptOutSubject::Domain(name)) => look_for_record(web, log, name, true).await,
+        (OptOutProof::File, OptOutSubject::Host(name)) => look_for_file(web, log, name).await,
         _ => ProofLook::Unclear("there is no such proof".to_owned()),
     }
 }
@@ -40,9 +41,12 @@ fn quoted(text: &str) -> String {
     format!("{:?}", text.chars().take(MAX_QUOTED).collect::<String>())
 }
 
-async fn look_for_record(web: &WebClients, host: &Host, domain: bool) -> ProofLook {
+async fn look_for_record(web: &WebClients, log: Option<&RequestLog>, host: &Host, domain: bool) -> ProofLook {
     let name = format!("{TXT_LABEL}.{host}");
-    match web.resolver.texts(&name).await {
+    let note = Note::proof(log, &name);
+    let texts = web.resolver.texts(&name).await;
+    note.looked();
+    match texts {
         Ok(texts) if texts.iter().any(|text| says_no(text, domain)) => ProofLook::Stands,
         Ok(texts) => match texts.first() {
             Some(text) => ProofLook::Gone(format!("the TXT record at {name} says {}", quoted(text))),
@@ -61,15 +65,18 @@ enum Found {
     Unclear(String),
 }
 
-async fn look_for_file(web: &WebClients, host: &Host) -> ProofLook {
-    let located = match web.resolver.resolve(host, None).await {
+async fn look_for_file(web: &WebClients, log: Option<&RequestLog>, host: &Host) -> ProofLook {
+    let note = Note::lookup(log, host);
+    let answer = web.resolver.resolve(host, None).await;
+    note.resolved(&answer);
+    let located = match answer {
         Ok(located) => located,
         Err(why) => return ProofLook::Unclear(format!("{host}: {why}")),
     };
     let mut found = Vec::new();
     for (scheme, port) in PLACES {
         let Ok(url) = PageUrl::parse(&format!("{scheme}://{host}:{port}{PROOF_PATH}")) else { continue };
-        if let Some(one) = ask(web, url, located.address).await {
+        if let Some(one) = ask(web, log, url, located.address).await {
             found.push(one);
         }
         if found.len() == MAX_ASKED || matches!(found.last(), Some(Found::Proof)) {
@@ -99,7 +106,7 @@ fn judge(found: &[Found]) -> ProofLook {
 }
 
 /// Asks one port; none if it may not be asked.
-async fn ask(web: &WebClients, url: PageUrl, address: IpAddr) -> Option<Found> {
+async fn ask(web: &WebClients, log: Option<&RequestLog>, url: PageUrl, address: IpAddr) -> Option<Found> {
     let order = FetchOrder {
         url: url.clone(),
         address,
@@ -107,8 +114,12 @@ async fn ask(web: &WebClients, url: PageUrl, address: IpAddr) -> Option<Found> {
         validators: Validators::default(),
         front: false,
         evaluate: false,
+        reason: FetchReason { rule: FetchRule::OptOut, ..FetchReason::default() },
     };
-    Some(match web.fetcher.fetch(order).await.outcome {
+    let note = Note::fetch(log, &order);
+    let report = web.fetcher.fetch(order).await;
+    note.fetched(&report);
+    Some(match report.outcome {
         FetchOutcome::Failed(FetchError::ForbiddenAddress) => return None,
         FetchOutcome::Robots { status: 200..=299, body } => {
             let text = String::from_utf8_lossy(&body[..body.len().min(1_024)]).into_owned();

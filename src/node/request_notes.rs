@@ -6,7 +6,8 @@ use crate::io::request_log::{RequestKind, RequestLine, RequestLog};
 use nearcrawl_core::event::Event;
 use nearcrawl_model::{
     fetch::{
-        FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, LocatedHost, ProbeReason, ProbeReport, ProbeTarget, ResolveError,
+        FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReport, FetchRule, LocatedHost, ProbeReason, ProbeReport, ProbeTarget,
+        ResolveError,
     },
     url::Host,
 };
@@ -54,6 +55,7 @@ impl Note {
             let (word, access_point) = match reason {
                 ProbeReason::Delegation(steward) => ("delegation", steward),
                 ProbeReason::Home(member) => ("home", Some(member)),
+                ProbeReason::Survey => ("survey", None),
             };
             RequestLine {
                 kind: RequestKind::Probe,
@@ -75,6 +77,23 @@ impl Note {
             host: host.to_string(),
             ..RequestLine::default()
         })
+    }
+
+    /// The record with the proof of an opt-out is looked up.
+    pub fn proof(log: Option<&RequestLog>, name: &str) -> Note {
+        Note::begin(log, || RequestLine {
+            kind: RequestKind::Dns,
+            reason: FetchRule::OptOut.word().to_owned(),
+            host: name.to_owned(),
+            ..RequestLine::default()
+        })
+    }
+
+    /// That look-up has ended.
+    pub fn looked(mut self) {
+        if let Some((log, line)) = self.0.take() {
+            log.write(*line);
+        }
     }
 
     /// The request has ended.

@@ -1294,6 +1294,10 @@ impl Crawler {
             return;
         }
         if let Some((server, target)) = self.surveys.turn_came(&self.context) {
+            // It may have been opted out since its turn was asked for.
+            if self.context.denies(&target.host, Some(target.address.ip())) {
+                return self.surveys.probe_later(&self.context, &server, Wait::Denied, PROBE_LATER);
+            }
             return match self.delegation.contact_for_survey(&mut self.context, &target) {
                 Ok(()) => self.surveys.probe(&mut self.context, &server, Some(target)),
                 Err(_) => self.surveys.probe_later(&self.context, &server, Wait::Budget, PROBE_LATER),
@@ -1301,11 +1305,14 @@ impl Crawler {
         }
         let Some(server) = self.surveys.next_to_probe(&self.context) else { return };
         let host = server.url.host();
-        if self.context.settings.scope.denies(&host) {
+        if self.context.denies(&host, None) {
             return self.surveys.probe_later(&self.context, &server, Wait::Denied, PROBE_LATER);
         }
         let now = self.context.now.moment;
         match self.routing.locator().lookup(&host, now) {
+            Lookup::At(located) if self.context.denies(&host, Some(located.address)) => {
+                self.surveys.probe_later(&self.context, &server, Wait::Denied, PROBE_LATER);
+            }
             Lookup::At(located) => {
                 let address = SocketAddr::new(located.address, server.url.port());
                 let target = ProbeTarget { address, host, secure: server.url.is_secure() };

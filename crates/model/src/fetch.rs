@@ -56,6 +56,8 @@ pub enum FetchRule {
     Redirect,
     /// It was asked for a moment ago in vain, for a reason that may be of the network or the moment.
     SecondTry,
+    /// The proof of an opt-out is looked for.
+    OptOut,
 }
 
 impl FetchRule {
@@ -67,6 +69,7 @@ impl FetchRule {
             FetchRule::Link => "link",
             FetchRule::Redirect => "redirect",
             FetchRule::SecondTry => "second-try",
+            FetchRule::OptOut => "opt-out",
         }
     }
 }
@@ -339,6 +342,8 @@ pub enum ProbeReason {
     Delegation(Option<AccessPoint>),
     /// It is a member's own web server, by which the way to that member is measured.
     Home(AccessPoint),
+    /// It is in a survey's sample that every member probes once.
+    Survey,
 }
 
 /// The result of a probe.

@@ -115,6 +115,8 @@ impl RequestLine {
             "second-try" => "once more, after a failure that may have been of the moment".to_owned(),
             "delegation" => "to find the nearest owner of its subnet".to_owned(),
             "home" => "to measure the way to a member".to_owned(),
+            "survey" => "once for a survey's sample".to_owned(),
+            "opt-out" => "to look for the proof of an opt-out".to_owned(),
             "lookup" => "to find its address".to_owned(),
             other => other.to_owned(),
         };

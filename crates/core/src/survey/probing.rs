@@ -12,7 +12,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    fetch::{ProbeReport, ProbeTarget},
+    fetch::{ProbeReason, ProbeReport, ProbeTarget},
     ids::{QuestionId, WriteId},
     survey::{MAX_PROBED, MAX_SURVEYS, SurveyHead, SurveyId},
     survey_probes::{ProbeOutcome, ProbedServer},
@@ -286,7 +286,7 @@ impl Probing {
             Stage::Begins(begins, target) if *begins == write => {
                 let question = cx.number();
                 cx.counters.probes += 1;
-                cx.commands.push_back(Command::Web(WebCommand::Probe { question, target: target.clone() }));
+                cx.commands.push_back(Command::Web(WebCommand::Probe { question, target: target.clone(), reason: ProbeReason::Survey }));
                 current.stage = Stage::Runs(question);
             }
             Stage::Ends(ends) if *ends == write => {}
@@ -409,7 +409,7 @@ mod tests {
                             self.disk.insert(slot, bytes);
                             self.probing.stored(&mut self.cx, write);
                         }
-                        Command::Web(WebCommand::Probe { question, target }) => sent.push((question, target.host)),
+                        Command::Web(WebCommand::Probe { question, target, .. }) => sent.push((question, target.host)),
                         other => panic!("{other:?}"),
                     }
                 }
