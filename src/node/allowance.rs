@@ -14,10 +14,16 @@ use nearcrawl_model::{
     allowance::{AllowanceView, Rest},
     time::{Millis, WallTime},
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// How often clock and meter are read. Bytes that run out tell so by themselves.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// After so long what could not be stored is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 /// Replies to operators that wait for the disk.
 const MAX_REPLIES: usize = 64;
@@ -33,8 +39,9 @@ pub struct OperatorAllowance {
     told: Option<Rest>,
     /// Whether no bytes were left.
     is_spent: bool,
-    /// Whether something is being stored.
+    /// Whether something is being stored, and when what could not be stored is tried again.
     keeping: bool,
+    again: Option<Instant>,
     replies: Vec<Reply<PauseReply>>,
 }
 
@@ -56,7 +63,7 @@ impl OperatorAllowance {
         let limits = Limits { per_day: given.crawl_per_day, per_month: given.crawl_per_month, hours: given.hours.clone() };
         let zone = given.time_zone.clone().unwrap_or_else(TimeZone::system);
         let allowance = Allowance::new(limits, kept);
-        OperatorAllowance { allowance, zone, wire, seen: 0, told: None, is_spent: false, keeping: false, replies: Vec::new() }
+        OperatorAllowance { allowance, zone, wire, seen: 0, told: None, is_spent: false, keeping: false, again: None, replies: Vec::new() }
     }
 
     /// Connections are counted by another meter from now on, and the crawler is a new one.
@@ -71,16 +78,18 @@ impl OperatorAllowance {
     }
 
     /// Reads the clock and the meter.
-    pub fn look(&mut self, wall: WallTime) -> Look {
+    pub fn look(&mut self, wall: WallTime, now: Instant) -> Look {
         let moved = self.wire.moved();
         self.allowance.moved(moved.saturating_sub(self.seen), local(&self.zone, wall));
         self.seen = moved;
         let rest = self.allowance.rest(wall);
-        let keep = if self.keeping { None } else { self.allowance.due() };
+        let may_keep = !self.keeping && self.again.is_none_or(|again| again <= now);
+        let keep = if may_keep { self.allowance.due() } else { None };
         self.keeping |= keep.is_some();
         self.wire.allow(self.allowance.granted());
         // Whatever else it rests for: what is under way waits for bytes that do not come.
         let is_spent = self.allowance.left() == 0;
+        self.wire.close(is_spent);
         let stop = is_spent && !self.is_spent;
         self.is_spent = is_spent;
         let event = (rest != self.told).then(|| Event::Rest(rest.clone()));
@@ -108,14 +117,18 @@ impl OperatorAllowance {
         }
     }
 
-    /// What was to be kept is, or is not; or it could not be tried.
-    pub fn kept(&mut self, result: Result<(), String>) {
+    /// What was to be kept is, or is not; or it could not be tried. Then it is tried again after a while.
+    pub fn kept(&mut self, result: Result<(), String>, now: Instant) {
         self.keeping = false;
+        let failed_before = self.again.is_some();
+        self.again = result.is_err().then(|| now + TRY_AGAIN);
         match &result {
             Ok(()) => self.allowance.has_kept(),
             Err(why) => {
                 self.allowance.has_not_kept();
-                tracing::warn!("how much of the allowance is used could not be stored, and is tried again: {why}");
+                if !failed_before {
+                    tracing::warn!("how much of the allowance is used could not be stored, and is tried again every few seconds: {why}");
+                }
             }
         }
         if result.is_ok() && self.allowance.has_unkept_pause() {
@@ -138,6 +151,17 @@ impl OperatorAllowance {
             // A caller that has stopped waiting is no error.
             let _ = reply.send(result.clone().map(|()| view.clone()));
         }
+    }
+
+    /// At the end: nothing is moved any more. What is to be stored.
+    pub fn end(&mut self, wall: WallTime) -> Option<Kept> {
+        self.wire.allow(0);
+        let moved = self.wire.moved();
+        self.allowance.moved(moved.saturating_sub(self.seen), local(&self.zone, wall));
+        self.seen = moved;
+        let kept = self.allowance.at_the_end();
+        self.keeping |= kept.is_some();
+        kept
     }
 
     /// Whether something is being stored.

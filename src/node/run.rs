@@ -295,8 +295,11 @@ impl Daemon {
     /// The loop has ended: keeps what is not kept yet, and closes everything.
     async fn end(&mut self, chores: &mut mpsc::Receiver<Done>) {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-        self.look_at_allowance();
         self.remember();
+        let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
+        if let Some(kept) = self.allowance.end(clock::now().wall) {
+            let _ = self.housekeeping.give(Chore::Allowance(kept));
+        }
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         // The last messages (farewells, released claims) still have to be sent.
         sleep(Duration::from_millis(300)).await;
@@ -380,7 +383,7 @@ impl Daemon {
 
     /// Tells the crawler what its operator lets it do now, and has kept how much of that is used.
     fn look_at_allowance(&mut self) {
-        let look = self.allowance.look(clock::now().wall);
+        let look = self.allowance.look(clock::now().wall, std::time::Instant::now());
         self.handler.allowance(self.allowance.view());
         if let Some(event) = look.event {
             self.hear(event);
@@ -391,7 +394,7 @@ impl Daemon {
         if let Some(keep) = look.keep
             && !self.housekeeping.give(Chore::Allowance(keep))
         {
-            self.allowance.kept(Err("the disk does not answer".to_owned()));
+            self.allowance.kept(Err("the disk does not answer".to_owned()), std::time::Instant::now());
         }
         self.allowance.answer_repeated();
     }
@@ -428,8 +431,12 @@ impl Daemon {
             }
             Done::Seeds { number, result } => self.seeds_kept(number, result),
             Done::Allowance(kept) => {
-                self.allowance.kept(kept);
-                self.look_at_allowance();
+                let stored = kept.is_ok();
+                self.allowance.kept(kept, std::time::Instant::now());
+                // What is not stored waits for the next look.
+                if stored {
+                    self.look_at_allowance();
+                }
             }
         }
         Ok(())

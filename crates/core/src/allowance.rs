@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 /// Minutes in a week.
 pub const WEEK: u16 = 7 * 24 * 60;
 
-/// Without a limit so many bytes are kept ahead.
-const AHEAD_WITHOUT_LIMIT: u64 = 64 << 20;
+/// Without a limit they are written down after so many bytes.
+const KEPT_AFTER: u64 = 32 << 20;
 
 /// What the clock on the operator's wall shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,9 @@ pub struct Kept {
     month: i64,
     month_bytes: u64,
     pause: Option<Pause>,
+    /// The day and its bytes before the clock was set back, and the same of the month.
+    day_before: Option<(i64, u64)>,
+    month_before: Option<(i64, u64)>,
 }
 
 /// What the operator allows.
@@ -100,8 +103,8 @@ impl Allowance {
     pub fn moved(&mut self, bytes: u64, clock: LocalTime) {
         self.minute = Some(clock.minute);
         let now = &mut self.now;
-        begin(&mut now.day, &mut now.day_bytes, clock.day);
-        begin(&mut now.month, &mut now.month_bytes, clock.month);
+        begin((&mut now.day, &mut now.day_bytes, &mut now.day_before), clock.day);
+        begin((&mut now.month, &mut now.month_bytes, &mut now.month_before), clock.month);
         now.day_bytes = now.day_bytes.saturating_add(bytes);
         now.month_bytes = now.month_bytes.saturating_add(bytes);
     }
@@ -158,7 +161,7 @@ impl Allowance {
     /// What is to be kept now, if that has changed: with bytes ahead. It is handed out once; [`Allowance::has_kept`] or
     /// [`Allowance::has_not_kept`] follows.
     pub fn due(&mut self) -> Option<Kept> {
-        let Kept { day, day_bytes, month, month_bytes, pause } = self.now;
+        let Kept { day, day_bytes, month, month_bytes, pause, .. } = self.now;
         let Limits { per_day, per_month, .. } = self.limits;
         let kept = &self.kept;
         let same = (kept.day, kept.month, kept.pause) == (day, month, pause);
@@ -166,8 +169,15 @@ impl Allowance {
             return None;
         }
         let (day_bytes, month_bytes) = (with_ahead(day_bytes, per_day), with_ahead(month_bytes, per_month));
-        self.kept = Kept { day, day_bytes, month, month_bytes, pause };
+        self.kept = Kept { day_bytes, month_bytes, ..self.now.clone() };
         Some(self.kept.clone())
+    }
+
+    /// At the end, when nothing is moved any more: what was moved, with nothing ahead. None if that is on disk already.
+    pub fn at_the_end(&mut self) -> Option<Kept> {
+        let changed = self.stored != self.now;
+        self.kept = self.now.clone();
+        changed.then(|| self.kept.clone())
     }
 
     /// What was handed out is on disk.
@@ -199,9 +209,9 @@ impl Allowance {
     }
 }
 
-/// How much is kept ahead: 0.5 % of the limit.
+/// How much is kept ahead: 0.5 % of the limit; without one nothing waits for the disk.
 fn ahead(limit: Option<u64>) -> u64 {
-    limit.map_or(AHEAD_WITHOUT_LIMIT, |limit| (limit / 200).max(1))
+    limit.map_or(0, |limit| (limit / 200).max(1))
 }
 
 /// So many bytes, with those ahead, up to the limit.
@@ -209,16 +219,28 @@ fn with_ahead(bytes: u64, limit: Option<u64>) -> u64 {
     bytes.saturating_add(ahead(limit)).min(limit.unwrap_or(u64::MAX)).max(bytes)
 }
 
-/// Whether less than half of what is kept ahead is left, and there may be more.
+/// Whether less than half of what is kept ahead is left, and there may be more; without a limit, whether much was moved since.
 fn is_short(kept: u64, bytes: u64, limit: Option<u64>) -> bool {
-    kept.saturating_sub(bytes) < ahead(limit).div_ceil(2) && (bytes > 0 || limit.is_some()) && with_ahead(bytes, limit) > kept
+    match limit {
+        None => bytes.saturating_sub(kept) >= KEPT_AFTER,
+        Some(_) => kept.saturating_sub(bytes) < ahead(limit).div_ceil(2) && with_ahead(bytes, limit) > kept,
+    }
 }
 
-/// A new day or month begins with no bytes. If the clock was set back by more than one, it goes on with those that there are.
-fn begin(known: &mut i64, bytes: &mut u64, shown: i64) {
+/// A new day or month begins with no bytes. If the clock is set back by more than one, it goes on with those that there are; when it shows that
+/// day or month again, with the more of both.
+fn begin((known, bytes, before): (&mut i64, &mut u64, &mut Option<(i64, u64)>), shown: i64) {
     if shown > *known {
-        (*known, *bytes) = (shown, 0);
+        *bytes = match *before {
+            Some((at, then)) if at == shown => then.max(*bytes),
+            _ => 0,
+        };
+        *before = before.filter(|(at, _)| *at > shown);
+        *known = shown;
     } else if shown < *known - 1 {
+        if before.is_none_or(|(at, _)| at < *known) {
+            *before = Some((*known, *bytes));
+        }
         *known = shown;
     }
 }
@@ -366,6 +388,40 @@ mod tests {
         allowance.moved(20 << 20, at(7, 0));
         assert_eq!(allowance.due(), None);
         allowance.moved(20 << 20, at(7, 0));
+        let kept = allowance.due();
+        assert!(kept.is_some());
+        for _ in 0..10 {
+            allowance = Allowance::new(Limits::default(), kept.clone());
+            allowance.moved(0, at(7, 0));
+            assert_eq!((allowance.due(), allowance.view().day_bytes), (None, 40 << 20), "a start costs nothing");
+        }
+    }
+
+    #[test]
+    fn a_stop_in_good_order_costs_nothing() {
+        let mut allowance = Allowance::new(limits(Some(1_000_000), None), None);
+        allowance.moved(0, at(7, 0));
         assert!(allowance.due().is_some());
+        allowance.has_kept();
+        allowance.moved(700, at(7, 0));
+        let kept = allowance.at_the_end();
+        allowance.has_kept();
+        assert_eq!(allowance.at_the_end(), None);
+        assert_eq!(Allowance::new(limits(Some(1_000_000), None), kept).view().day_bytes, 700);
+    }
+
+    #[test]
+    fn a_clock_that_was_wrong_for_a_moment_gives_no_further_day() {
+        let mut allowance = Allowance::new(limits(Some(1_000), Some(5_000)), None);
+        allowance.moved(1_000, at(20_000, 0));
+        // Started without a clock, before the time came from the network.
+        let kept = allowance.due();
+        let mut allowance = Allowance::new(limits(Some(1_000), Some(5_000)), kept);
+        allowance.moved(0, at(0, 0));
+        assert!(allowance.rest(WallTime(0)).is_some());
+        allowance.moved(0, at(20_000, 0));
+        assert!(allowance.rest(WallTime(0)).is_some(), "the same day as before");
+        allowance.moved(0, at(20_001, 0));
+        assert_eq!(allowance.rest(WallTime(0)), None);
     }
 }

@@ -182,6 +182,10 @@ impl Crawler {
 
     /// When to call again with [`Event::Tick`], if nothing happens before.
     pub fn wake_at(&self) -> Moment {
+        if self.view().held_back().is_some() {
+            // Servers whose rest is over wait for something else.
+            return self.context.tick_due;
+        }
         self.crawl.fetches().scheduler().next_due().map_or(self.context.tick_due, |due| due.min(self.context.tick_due))
     }
 

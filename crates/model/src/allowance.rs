@@ -65,10 +65,12 @@ pub struct AllowanceView {
     pub paused_until_at: Option<WallTime>,
     /// Bytes to and from web servers today, as their sockets carried them.
     pub day_bytes: u64,
-    /// How many they may be; none without a limit.
+    /// How many they may be; left out without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub day_limit_bytes: Option<u64>,
     /// The same in this month.
     pub month_bytes: u64,
-    /// How many they may be; none without a limit.
+    /// How many they may be; left out without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub month_limit_bytes: Option<u64>,
 }

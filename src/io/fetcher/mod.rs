@@ -62,6 +62,14 @@ struct Inner {
     sweeping: AtomicBool,
 }
 
+/// Meanwhile bytes had to wait until the operator's limit let them on: a server that seemed slow may not have been.
+fn after_a_stall(exchange: Exchange) -> Exchange {
+    let timed_out =
+        matches!(exchange.outcome, FetchOutcome::Failed(FetchError::HeadTimeout | FetchError::BodyTimeout | FetchError::TlsTimeout));
+    let outcome = if timed_out { FetchOutcome::Failed(FetchError::Cancelled) } else { exchange.outcome };
+    Exchange { outcome, first_byte: None, ..exchange }
+}
+
 impl Fetcher {
     /// A fetcher that trusts the web's roots.
     pub fn new(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>) -> Result<Fetcher, FetcherConfigError> {
@@ -109,6 +117,11 @@ impl Fetcher {
         if self.0.opening.policy.check(address).is_err() {
             return report(order, failed(FetchError::ForbiddenAddress, Duration::ZERO));
         }
+        let wire = &self.0.opening.wire;
+        if wire.is_closed() {
+            return report(order, failed(FetchError::Cancelled, Duration::ZERO));
+        }
+        let stalls = wire.stalls();
         self.start_sweeping();
         let lane = self.0.lanes.enter(address.ip());
         let stopped = lane.stopped();
@@ -144,6 +157,7 @@ impl Fetcher {
             }
         };
         self.0.lanes.leave(address.ip(), lane);
+        let exchange = if wire.stalls() == stalls { exchange } else { after_a_stall(exchange) };
         report(order, exchange)
     }
 

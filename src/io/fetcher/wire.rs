@@ -5,7 +5,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, Waker},
 };
@@ -30,6 +30,10 @@ pub struct Wire {
     /// From here on more is needed soon.
     low: AtomicU64,
     running_out: Notify,
+    /// Whether no connection is to be opened.
+    closed: AtomicBool,
+    /// How often a stream had to wait.
+    stalls: AtomicU64,
     /// Streams that wait until more is allowed.
     waiting: Mutex<Vec<Waker>>,
 }
@@ -37,7 +41,15 @@ pub struct Wire {
 impl Default for Wire {
     fn default() -> Wire {
         let (moved, most, low) = (AtomicU64::new(0), AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
-        Wire { moved, most, low, running_out: Notify::new(), waiting: Mutex::default() }
+        Wire {
+            moved,
+            most,
+            low,
+            running_out: Notify::new(),
+            closed: AtomicBool::new(false),
+            stalls: AtomicU64::new(0),
+            waiting: Mutex::default(),
+        }
     }
 }
 
@@ -62,6 +74,21 @@ impl Wire {
         self.running_out.notified().await;
     }
 
+    /// Whether no connection is to be opened from now on.
+    pub fn close(&self, is_closed: bool) {
+        self.closed.store(is_closed, Ordering::Relaxed);
+    }
+
+    /// Whether no connection is to be opened.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// How often a stream had to wait since the start: what took long meanwhile may not have been the server's doing.
+    pub fn stalls(&self) -> u64 {
+        self.stalls.load(Ordering::Relaxed)
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
         // A list of wakers is as good after a panic as before.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
@@ -71,6 +98,7 @@ impl Wire {
     fn must_wait(&self, cx: &Context<'_>) -> bool {
         let is_spent = self.moved() >= self.most.load(Ordering::Relaxed);
         if is_spent {
+            self.stalls.fetch_add(1, Ordering::Relaxed);
             let mut waiting = self.waiting();
             if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
                 waiting.push(cx.waker().clone());

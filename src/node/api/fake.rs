@@ -265,7 +265,7 @@ pub fn status(age: u64) -> StatusView {
             subnets: 55,
         },
         caches: vec![CacheView { place: "frontier".into(), entries: 256, capacity: 256, hits: 9_120, misses: 411 }],
-        allowance: AllowanceView::default(),
+        allowance: AllowanceView { day_bytes: 81_000_000, day_limit_bytes: Some(2 << 30), ..AllowanceView::default() },
         store: StoreView { state_bytes: 412_000, cache_bytes: 3_900_000, age_ms: Some(1_200), silent_for_ms: None },
         refusals: BTreeMap::from([("url: only http and https".into(), 12), ("address: private".into(), 1)]),
         limits: vec![LimitView { name: "waiting URLs".into(), used: 96, max: 1_000_000 }],
