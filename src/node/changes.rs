@@ -4,10 +4,12 @@
 use nearcrawl_core::{crawler::Crawler, report::View};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    view::{EventKind, EventOutcome, EventView, Liveness, Span, State, counted},
+    allowance::Rest,
+    view::{Activity, EventKind, EventOutcome, EventView, Liveness, Span, State, counted},
 };
 use std::{
     collections::BTreeMap,
+    mem::Discriminant,
     time::{Duration, Instant},
 };
 
@@ -24,7 +26,7 @@ pub struct Changes {
     owned: Option<u64>,
     /// How many delegations and hand-overs had ended.
     events: u64,
-    doing: Option<(State, Instant)>,
+    doing: Option<(State, Option<Discriminant<Rest>>, Instant)>,
 }
 
 impl Changes {
@@ -32,12 +34,14 @@ impl Changes {
     pub fn look(&mut self, crawler: &Crawler, now: Instant) -> Vec<String> {
         let view = crawler.view();
         let mut lines = self.of_members(&view);
-        let events = view.events();
-        let ended = events.dropped + events.events.len() as u64;
-        let new = usize::try_from(ended.saturating_sub(self.events)).unwrap_or(usize::MAX).min(events.events.len());
-        let moves = events.events[events.events.len() - new..].iter().filter(|event| event.kind == EventKind::Move);
-        lines.extend(at_most(moves.map(told).collect(), "hand-over"));
-        self.events = ended;
+        let ended = view.events_ended();
+        let new = usize::try_from(ended.saturating_sub(self.events)).unwrap_or(usize::MAX);
+        if new > 0 {
+            let all = view.events().events;
+            let moves = all[all.len() - new.min(all.len())..].iter().filter(|event| event.kind == EventKind::Move);
+            lines.extend(at_most(moves.map(told).collect(), "hand-over"));
+            self.events = ended;
+        }
         let owned = view.subnets_held() as u64;
         if let Some(before) = self.owned.replace(owned).filter(|before| *before != owned) {
             lines.push(format!("owns {} now, {before} before", counted(owned, "subnet")));
@@ -72,11 +76,12 @@ impl Changes {
         let doing = view.activity();
         // Between requests there are pauses: that is no news.
         let state = if doing.state() == State::Waiting { State::Fetching } else { doing.state() };
+        let rest = if let Activity::Resting(rest) = &doing { Some(std::mem::discriminant(rest)) } else { None };
         match self.doing {
-            Some((known, _)) if known == state => None,
-            Some((_, since)) if now.duration_since(since) < TOLD_EVERY && matches!(state, State::Fetching | State::Idle) => None,
+            Some((known, why, _)) if known == state && why == rest => None,
+            Some((.., since)) if now.duration_since(since) < TOLD_EVERY && matches!(state, State::Fetching | State::Idle) => None,
             _ => {
-                self.doing = Some((state, now));
+                self.doing = Some((state, rest, now));
                 Some(doing.to_string())
             }
         }

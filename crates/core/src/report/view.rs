@@ -382,6 +382,11 @@ impl<'a> View<'a> {
         EventsView { access_point: self.context.me, dropped: self.context.events.dropped(), events: events.collect() }
     }
 
+    /// How many delegations and hand-overs have ended here since the start.
+    pub fn events_ended(&self) -> u64 {
+        self.context.events.dropped() + self.context.events.latest().count() as u64
+    }
+
     /// The last totals that an owner told, as far as this access point knows.
     pub fn totals_of(&self, owner: &AccessPoint) -> Option<&'a RollUp> {
         self.report.roll_up_of(owner).map(|(roll_up, _)| roll_up)
