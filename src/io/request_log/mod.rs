@@ -138,7 +138,10 @@ impl Writer {
         if self.begun {
             // Where it cannot be written, what is missing is not known: as after a kill.
             let now = now();
-            let _ = self.files.append(&encoded([&RequestLine::mark(now, RequestKind::End)]), now);
+            let dropped = self.counters.dropped.load(Ordering::Relaxed);
+            let gap = (dropped > self.told).then(|| RequestLine::gap(now, dropped - self.told));
+            let end = RequestLine::mark(now, RequestKind::End);
+            let _ = self.files.append(&encoded(gap.iter().chain([&end])), now);
         }
     }
 
