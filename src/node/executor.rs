@@ -31,7 +31,7 @@ use nearcrawl_model::{
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
-    opt_out::ProofLook,
+    opt_out::{OptOutKey, ProofLook},
     server_rows::{RowsOf, ServerRows},
     survey::SurveyId,
     survey_probes::SurveyProbes,
@@ -309,16 +309,7 @@ impl Executor {
                 });
                 self.spawn_told(async move { Some(revisiting.await) });
             }
-            WebCommand::LookForProof { question, key } => {
-                let (web, log) = (self.web.clone(), self.requests.clone());
-                let looked = move |found| Event::OptOut(OptOutEvent::Looked { question, found });
-                let crashed = looked(ProofLook::Unclear("nearcrawl itself failed while it looked".to_owned()));
-                self.spawn(
-                    TaskKind::Proof,
-                    Some(crashed),
-                    async move { Some(looked(opt_out_proofs::look(&web, log.as_ref(), &key).await)) },
-                );
-            }
+            WebCommand::LookForProof { question, key } => self.look_for_proof(question, key),
             WebCommand::CloseConnection(address) => {
                 let fetcher = self.web.fetcher.clone();
                 self.spawn(TaskKind::Close, None, async move {
@@ -327,6 +318,14 @@ impl Executor {
                 });
             }
         }
+    }
+
+    /// Looks for the proof of an opt-out: a record in the DNS, or a file.
+    fn look_for_proof(&mut self, question: QuestionId, key: OptOutKey) {
+        let (web, log) = (self.web.clone(), self.requests.clone());
+        let looked = move |found| Event::OptOut(OptOutEvent::Looked { question, found });
+        let crashed = looked(ProofLook::Unclear("nearcrawl itself failed while it looked".to_owned()));
+        self.spawn(TaskKind::Proof, Some(crashed), async move { Some(looked(opt_out_proofs::look(&web, log.as_ref(), &key).await)) });
     }
 
     fn tell_peers(&mut self, command: PeerCommand) -> Option<Event> {

@@ -290,7 +290,8 @@ async fn a_founder_that_was_declared_lost_comes_back_to_the_list_of_the_other_an
     swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
     let asked = log.len();
     swarm.start([0]).await;
-    swarm.agree(expected.pages() as u64, SOON).await;
+    // Half a minute passes until the one that came back goes by the other's list.
+    swarm.agree(expected.pages() as u64, LONG_ENOUGH).await;
     swarm.owned_by_the_living(&web.subnets(), SOON).await;
     let other = serde_json::json!([swarm.daemons[1].access_point]);
     assert_eq!((voters(&swarm, 0).await, voters(&swarm, 1).await), (other.clone(), other));
