@@ -7,7 +7,7 @@ use crate::cli::{
 };
 use clap::Args;
 use nearcrawl_model::{
-    survey::{SurveyRef, SurveyView},
+    survey::{Survey, SurveyPlan, SurveyRef, SurveyView},
     survey_probes::{ProbeOutcome, SurveyProbes},
     url::Host,
     view::counted,
@@ -54,6 +54,8 @@ pub async fn placement(args: &PlacementArgs) -> Result<String, CommandError> {
     let api = ApiClient::new(&ApiArgs { api: args.api.clone(), json: false })?;
     let survey: SurveyView = api.get("/api/survey", &[("name", &args.survey.to_string())]).await?;
     let Gathered { probes, missing } = gather(&api, &survey).await?;
+    let sample = sample_of(&survey);
+    let probes: Vec<SurveyProbes> = probes.into_iter().map(|probes| consistent(probes, &sample)).collect();
     let matrix = Matrix::of(&probes);
     write(&args.nodes, |file| matrix.write_nodes(file))?;
     write(&args.rtt, |file| matrix.write_round_trips(file))?;
@@ -64,6 +66,28 @@ pub async fn placement(args: &PlacementArgs) -> Result<String, CommandError> {
     }
     Err(CommandError::new(Exit::Unavailable, format!("rows are missing: {}", missing.join("; ")))
         .hint("the files have the others; export again when `nearcrawl survey show` says that all members are whole"))
+}
+
+/// The hosts that the survey's members probe; none if its list is not known.
+fn sample_of(survey: &SurveyView) -> BTreeSet<Host> {
+    let plan = SurveyPlan { name: survey.name.clone(), entries: survey.entries.clone(), probe: survey.probe, ..SurveyPlan::default() };
+    let SurveyView { creator, revision, state, created_at, changed_at, .. } = *survey;
+    let survey = Survey { creator, revision, state, created_at, changed_at, plan };
+    survey.sample().into_iter().map(|(host, _)| host).collect()
+}
+
+/// What a member tells, without what cannot be: round trips to servers that did not answer, answers without one, servers outside the sample,
+/// and all but the first row of each server.
+fn consistent(mut probes: SurveyProbes, sample: &BTreeSet<Host>) -> SurveyProbes {
+    let mut hosts = BTreeSet::new();
+    probes.rows.retain(|row| {
+        let answered = row.outcome == ProbeOutcome::Answered;
+        row.rtt_us.is_some() == answered
+            && (row.address.is_some() || !answered)
+            && (sample.is_empty() || sample.contains(&row.host))
+            && hosts.insert(row.host.clone())
+    });
+    probes
 }
 
 fn write(path: &Path, content: impl Fn(&mut dyn Write) -> io::Result<()>) -> Result<(), CommandError> {
@@ -141,10 +165,10 @@ impl<'a> Matrix<'a> {
             (count(ProbeOutcome::NoAnswer), "without an answer"),
             (count(ProbeOutcome::NoAddress), "of servers without an address"),
             (count(ProbeOutcome::Interrupted), "of probes that a member's end cut off"),
-            (answered - there.len(), "to another address than most members probed"),
+            (answered.saturating_sub(there.len()), "to another address than most members probed"),
             (self.members.iter().map(|member| member.denied as usize).sum(), "denied by a member's configuration"),
             (
-                self.members.iter().map(|member| member.servers.saturating_sub(member.done() + member.denied) as usize).sum(),
+                self.members.iter().map(|member| member.servers.saturating_sub(member.done().saturating_add(member.denied)) as usize).sum(),
                 "not probed yet",
             ),
         ];
@@ -193,6 +217,29 @@ mod tests {
             rows,
             round_trips: vec![other(number), other(2), other(99)],
         }
+    }
+
+    #[test]
+    fn rows_that_cannot_be_are_left_out() {
+        use ProbeOutcome::{Answered, NoAddress, NoAnswer};
+        let rows = vec![
+            row("a.ke", Some("192.0.2.1"), Answered, Some(5)),
+            row("a.ke", Some("192.0.2.1"), Answered, Some(9)),
+            row("b.ke", Some("192.0.2.2"), NoAnswer, Some(9)),
+            row("c.ke", Some("192.0.2.3"), Answered, None),
+            row("d.ke", None, Answered, Some(1)),
+            row("e.ke", None, NoAddress, None),
+            row("elsewhere.ke", Some("192.0.2.9"), Answered, Some(1)),
+        ];
+        let sample = ["a.ke", "b.ke", "c.ke", "d.ke", "e.ke"].map(|host| host.parse().unwrap()).into();
+        let member = |sample: &BTreeSet<Host>| consistent(SurveyProbes { denied: u32::MAX, ..member(1, 5, rows.clone()) }, sample);
+        let hosts = |probes: SurveyProbes| probes.rows.into_iter().map(|row| (row.host.to_string(), row.rtt_us)).collect::<Vec<_>>();
+        assert_eq!(hosts(member(&sample)), [("a.ke".to_owned(), Some(5)), ("e.ke".to_owned(), None)]);
+        assert_eq!(hosts(member(&BTreeSet::new())).len(), 3, "the list is not known");
+        assert!(Matrix::of(&[member(&sample)]).words().contains("1 of 5 round trips"));
+        // Not even what cannot be ends the command.
+        let raw = SurveyProbes { denied: u32::MAX, ..self::member(1, 5, rows.clone()) };
+        Matrix::of(&[raw]).words();
     }
 
     #[test]

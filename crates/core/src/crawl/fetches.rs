@@ -79,8 +79,8 @@ impl Fetches {
     }
 
     /// Somebody else may ask this address something, see [`Scheduler::lend`].
-    pub(super) fn lend(&mut self, address: IpAddr, now: Moment, length: Millis) -> Option<Moment> {
-        self.scheduler.lend(address, now, length)
+    pub(super) fn lend(&mut self, address: IpAddr, now: Moment, length: Millis, asks: bool) -> Option<Moment> {
+        self.scheduler.lend(address, now, length, asks)
     }
 
     /// This site asks nothing any more.

@@ -635,9 +635,10 @@ impl Crawl {
         &self.fetches
     }
 
-    /// Gives somebody else a turn at an address of ours: when it begins; none if a request is under way there.
-    pub(crate) fn lend(&mut self, cx: &Context, address: IpAddr, length: Millis) -> Option<Moment> {
-        self.fetches.lend(address, cx.now.moment, length)
+    /// Gives somebody else a turn at an address of ours: when it begins; none if a request is under way there. `asks` is whether we may ask
+    /// servers anything ourselves now.
+    pub(crate) fn lend(&mut self, cx: &Context, address: IpAddr, length: Millis, asks: bool) -> Option<Moment> {
+        self.fetches.lend(address, cx.now.moment, length, asks)
     }
 
     /// The caches in front of the seen set.

@@ -182,12 +182,12 @@ impl Scheduler {
     }
 
     /// Gives somebody else a turn at this address, which is left alone from its beginning until so long after: when that is; none if it is not
-    /// known, because a request is under way, or if the last turn was lent and we have something to ask: who wants one turn after the other gets
-    /// every second. Who asks nothing there now has no need of a note: it may be any address.
-    pub fn lend(&mut self, address: IpAddr, now: Moment, length: Millis) -> Option<Moment> {
+    /// known, because a request is under way, or if the last turn was lent and we have something to ask and may (`asks`): who wants one turn after
+    /// the other gets every second. Who asks nothing there now has no need of a note: it may be any address.
+    pub fn lend(&mut self, address: IpAddr, now: Moment, length: Millis, asks: bool) -> Option<Moment> {
         let Some(lane) = self.lanes.get_mut(&address) else { return Some(now) };
         let from = lane.not_before.max(now);
-        if lane.busy || (lane.lent && !lane.is_empty()) {
+        if lane.busy || (lane.lent && asks && !lane.is_empty()) {
             return None;
         }
         lane.lent = true;
@@ -344,19 +344,24 @@ mod tests {
     fn a_turn_that_is_lent_begins_when_the_address_has_rested_and_nothing_is_asked_before_its_end() {
         let mut front = front(8, 4);
         let at = ip("9.0.0.1");
-        assert_eq!((front.lend(at, Moment(5), 300), front.not_before(at)), (Some(Moment(5)), None), "nothing is noted of any address");
+        assert_eq!(
+            (front.lend(at, Moment(5), 300, true), front.not_before(at)),
+            (Some(Moment(5)), None),
+            "nothing is noted of any address"
+        );
         front.want(at, &host("a.ke"), Asks::Further);
         front.want(at, &host("b.ke"), Asks::Further);
         assert!(front.take(Moment(0)).is_some());
-        assert_eq!(front.lend(at, Moment(10), 300), None, "when the answer comes is not known");
+        assert_eq!(front.lend(at, Moment(10), 300, true), None, "when the answer comes is not known");
         front.give_back(at, Moment(600));
-        assert_eq!(front.lend(at, Moment(50), 300), Some(Moment(600)));
-        assert_eq!(front.lend(at, Moment(60), 300), None, "we have something to ask first");
-        assert_eq!((front.take(Moment(899)), front.next_due()), (None, Some(Moment(900))));
-        assert!(front.take(Moment(900)).is_some());
-        front.give_back(at, Moment(1_000));
-        assert_eq!(front.lend(at, Moment(950), 300), Some(Moment(1_000)));
-        assert_eq!(front.lend(at, Moment(950), 300), Some(Moment(1_300)), "nothing is left to ask");
+        assert_eq!(front.lend(at, Moment(50), 300, true), Some(Moment(600)));
+        assert_eq!(front.lend(at, Moment(60), 300, true), None, "we have something to ask first");
+        assert_eq!(front.lend(at, Moment(60), 300, false), Some(Moment(900)), "who is held back has no use of its turns");
+        assert_eq!((front.take(Moment(1_199)), front.next_due()), (None, Some(Moment(1_200))));
+        assert!(front.take(Moment(1_200)).is_some());
+        front.give_back(at, Moment(1_300));
+        assert_eq!(front.lend(at, Moment(1_250), 300, true), Some(Moment(1_300)));
+        assert_eq!(front.lend(at, Moment(1_250), 300, true), Some(Moment(1_600)), "nothing is left to ask");
     }
 
     #[test]

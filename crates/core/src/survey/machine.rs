@@ -27,6 +27,9 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 /// After how long surveys are compared with another member.
 const COMPARE_EVERY: Millis = 60_000;
 
+/// What is counted of a survey that its creator did not sign.
+const UNSIGNED: &str = "surveys that their creators did not sign";
+
 /// Bytes of surveys in one answer, unless one has more.
 const MOST_BYTES: usize = MAX_MESSAGE - (64 << 10);
 
@@ -147,13 +150,14 @@ impl Surveys {
         let slot = match self.register.room_for(&survey, &head, signed.bytes.len(), cx.now.wall) {
             Ok(slot) => slot,
             Err(NotKeptError::Known) => return self.compare_contents(cx, &head),
+            Err(_) if signed.open().is_err() => return cx.refuse(UNSIGNED),
             Err(why) => {
                 self.register.refuse(head);
                 return cx.refuse(why.class());
             }
         };
         if signed.open().is_err() {
-            return cx.refuse("surveys that their creators did not sign");
+            return cx.refuse(UNSIGNED);
         }
         self.compare_contents(cx, &head);
         #[expect(clippy::expect_used, reason = "postcard writes any signed survey into a growing vector")]

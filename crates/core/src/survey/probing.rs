@@ -279,10 +279,16 @@ impl Probing {
         write
     }
 
-    /// Rows are durable: the probe goes out, or what came of it can be told.
+    /// Rows are durable: the probe goes out, unless nobody may ask there by now or its survey does not run any more, or what came of it can be
+    /// told.
     pub(super) fn stored(&mut self, cx: &mut Context, write: WriteId) {
         let Some(current) = &mut self.current else { return };
+        let runs = cx.wishes.living().any(|kept| kept.head.id == current.survey);
+        let mut cut_off = None;
         match &current.stage {
+            Stage::Begins(begins, target) if *begins == write && (!runs || cx.denies(&target.host, Some(target.address.ip()))) => {
+                cut_off = Some(ProbedServer { outcome: ProbeOutcome::Interrupted, ..current.row.clone() });
+            }
             Stage::Begins(begins, target) if *begins == write => {
                 let question = cx.number();
                 cx.counters.probes += 1;
@@ -298,6 +304,17 @@ impl Probing {
         if matches!(current.stage, Stage::Ends(_)) {
             self.current = None;
         }
+        if let Some((row, current)) = cut_off.and_then(|row| Some((row, self.current.take()?))) {
+            self.end(cx, Current { row, ..current });
+        }
+    }
+
+    /// What came of a probe is to be stored. What is not kept any more is not waited for.
+    fn end(&mut self, cx: &mut Context, current: Current) {
+        if self.samples.contains_key(&current.survey) {
+            let write = self.store(cx, current.survey, &current.row);
+            self.current = Some(Current { stage: Stage::Ends(write), ..current });
+        }
     }
 
     /// A probe ended. If it is that of a sample's server, returns which address was contacted.
@@ -307,11 +324,7 @@ impl Probing {
         let address = current.row.address;
         let outcome = if report.rtt_us.is_ok() { ProbeOutcome::Answered } else { ProbeOutcome::NoAnswer };
         current.row = ProbedServer { outcome, rtt_us: report.rtt_us.ok(), ..current.row };
-        // What is not kept any more is not waited for.
-        if self.samples.contains_key(&current.survey) {
-            let write = self.store(cx, current.survey, &current.row);
-            self.current = Some(Current { stage: Stage::Ends(write), ..current });
-        }
+        self.end(cx, current);
         address
     }
 }
@@ -558,6 +571,23 @@ mod tests {
         assert!(member.store().is_empty());
         assert_eq!(member.told(), [(server.url.host(), ProbeOutcome::NoAddress)]);
         assert!(member.next().is_none());
+    }
+
+    #[test]
+    fn a_probe_that_may_not_go_out_any_more_when_its_beginning_is_stored_is_cut_off() {
+        for denied in [true, false] {
+            let mut member = Member::new(1, &kept(SurveyState::Running, 2, 2));
+            let server = member.next().unwrap();
+            member.begin(&server);
+            if denied {
+                member.cx.settings.scope.denied.insert(server.url.host());
+            } else {
+                member.cx.wishes = InEffect::at(member.cx.now.wall, [&kept(SurveyState::Paused, 2, 2)].into_iter());
+            }
+            assert!(member.store().is_empty(), "nothing goes out");
+            assert_eq!(member.told(), [(server.url.host(), ProbeOutcome::Interrupted)]);
+            assert!(!member.probing.is_busy());
+        }
     }
 
     #[test]

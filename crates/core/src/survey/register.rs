@@ -22,6 +22,9 @@ pub(crate) enum NotKeptError {
     /// As new a version is known.
     #[error("a version as new is known")]
     Known,
+    /// Its members would probe other servers than those that were probed.
+    #[error("the list of a survey with a sample does not change: make another one")]
+    SampleChanged,
     /// Its creator has as many that live as it may.
     #[error("{MAX_LIVING} surveys of this access point are running or paused: end one of them first")]
     TooManyLiving,
@@ -41,6 +44,7 @@ impl NotKeptError {
     pub(crate) fn class(self) -> &'static str {
         match self {
             NotKeptError::Known => "surveys that are known",
+            NotKeptError::SampleChanged => "surveys whose sample changed",
             NotKeptError::TooManyLiving => "living surveys beyond the limit for a creator",
             NotKeptError::TooManyOfCreator => "surveys beyond the limit for a creator",
             NotKeptError::TooMany => "surveys beyond the limit for the swarm",
@@ -84,6 +88,10 @@ impl Register {
         let known = self.known(&head.id);
         if known.is_some_and(|known| known.head >= *head) {
             return Err(NotKeptError::Known);
+        }
+        let sampled = known.map(|known| &known.survey.plan).filter(|plan| plan.probe.is_some());
+        if sampled.is_some_and(|plan| plan.probe != survey.plan.probe || plan.entries != survey.plan.entries) {
+            return Err(NotKeptError::SampleChanged);
         }
         let others = || self.newest().filter(|kept| kept.head.id != head.id);
         let of_creator = || others().filter(|kept| kept.survey.creator == survey.creator);

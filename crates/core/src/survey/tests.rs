@@ -229,3 +229,24 @@ fn each_url_of_a_list_is_named_by_one_member_and_by_the_next_when_that_one_is_go
     let inherited = heir.surveys.next_to_place(&heir.cx, &heir.members);
     assert!(urls.iter().all(|url| inherited.contains(url)), "{inherited:?}");
 }
+
+#[test]
+fn a_survey_with_a_sample_keeps_its_list_and_the_size_of_its_sample() {
+    let version = |revision, urls: &[&str], probe, by: u8| {
+        let entries = urls.iter().map(|url| SurveyEntry { url: PageUrl::parse(url).unwrap(), labels: Vec::new() }).collect();
+        let survey = survey(2, "near", revision, if revision == 5 { SurveyState::Paused } else { SurveyState::Running });
+        let plan = SurveyPlan { entries, probe, ..survey.plan };
+        SignedSurvey::sign(&Survey { plan, ..survey }, &key(by)).unwrap()
+    };
+    let list = ["https://a.ke/", "https://b.ke/"];
+    let mut point = Point::new(1, &[]);
+    point.hear(version(1, &list, Some(2), 2));
+    point.hear(version(2, &["https://a.ke/", "https://c.ke/"], Some(2), 2));
+    point.hear(version(3, &list, Some(1), 2));
+    point.hear(version(4, &list, None, 2));
+    assert_eq!((point.state(2, "near"), point.refused("surveys whose sample changed")), (Some((1, SurveyState::Running)), 3));
+    point.hear(version(4, &list, Some(1), 3));
+    assert_eq!((point.refused("surveys whose sample changed"), point.refused("surveys that their creators did not sign")), (3, 1));
+    point.hear(version(5, &list, Some(2), 2));
+    assert_eq!(point.state(2, "near"), Some((5, SurveyState::Paused)));
+}
