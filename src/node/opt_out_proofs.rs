@@ -138,6 +138,8 @@ async fn ask(web: &WebClients, log: Option<&RequestLog>, url: PageUrl, address: 
             Found::Nobody(format!("{url} leads to {}", to.url))
         }
         FetchOutcome::Redirect { to, .. } => Found::Unclear(format!("{url} leads to {}", to.url)),
+        // Ours is the fault: the server may well answer.
+        FetchOutcome::Failed(why @ (FetchError::Cancelled | FetchError::Crashed)) => Found::Unclear(format!("{url}: {why}")),
         FetchOutcome::Failed(why) => Found::Nobody(format!("{url}: {why}")),
         FetchOutcome::Page { .. } | FetchOutcome::NotHtml { .. } | FetchOutcome::NotModified { .. } => {
             Found::Unclear(format!("{url} answers with no text file"))

@@ -1361,7 +1361,8 @@ impl Crawler {
             return None;
         }
         let length = TURN + self.context.settings.politeness.rest_after(USUAL_PROBE, None);
-        let after = self.crawl.lend(&self.context, address, length)?.since(now);
+        let asks = self.view().held_back().is_none();
+        let after = self.crawl.lend(&self.context, address, length, asks)?.since(now);
         self.delegation.rest_subnet_as_told(&mut self.context, subnet, after + length);
         Some(after)
     }
@@ -1402,7 +1403,7 @@ impl Crawler {
 
     /// Members said something of them.
     pub(crate) fn hear_opt_outs(&mut self, signed: Vec<SignedStatement>) {
-        self.opt_outs.hear(&mut self.context, signed);
+        self.opt_outs.hear(&mut self.context, &self.membership, signed);
         self.opt_outs_changed();
     }
 

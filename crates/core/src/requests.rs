@@ -205,8 +205,7 @@ impl Crawler {
             (Pending::TakeHost(located), answer) => self.host_taken(&located, answer),
             (Pending::FindOwner | Pending::Award { .. }, Some(Response::FindingOwner(Some(proof)))) => self.hear_claims(vec![proof]),
             (Pending::Award { subnet }, Some(Response::Refused(_))) => self.delegation.award_declined(&self.context, subnet, from),
-            (Pending::FindOwner | Pending::Award { .. }, Some(_)) => {}
-            (Pending::FindOwner, None) => {}
+            (Pending::FindOwner, _) | (Pending::Award { .. }, Some(_)) => {}
             (Pending::Award { subnet }, None) => {
                 let (delegation, context, others) = self.delegating();
                 delegation.award_failed(context, others, subnet)

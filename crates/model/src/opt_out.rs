@@ -92,6 +92,9 @@ impl OptOutSubject {
                 Err(wrong(format!("{name} is a public suffix: name a domain below it, or one host")))
             }
             OptOutSubject::Domain(_) => Ok(()),
+            OptOutSubject::Range(range) if range.length() >= 96 && range.first() != range.first().to_canonical() => {
+                Err(wrong(format!("{range} are IPv4 addresses: write it as IPv4, like 192.0.2.0/24")))
+            }
             OptOutSubject::Range(range) => {
                 let widest = if range.first().is_ipv4() { WIDEST_V4 } else { WIDEST_V6 };
                 if range.length() >= widest {
@@ -108,7 +111,10 @@ impl OptOutSubject {
         match self {
             OptOutSubject::Host(name) => host == Some(name),
             OptOutSubject::Domain(name) => host.is_some_and(|host| is_below(host.as_str(), name.as_str())),
-            OptOutSubject::Range(range) => address.or_else(|| host?.address()).is_some_and(|address| range.contains(address)),
+            OptOutSubject::Range(range) => {
+                // A socket of both families names an IPv4 address as ::ffff:192.0.2.7.
+                address.or_else(|| host?.address()).is_some_and(|address| range.contains(address.to_canonical()))
+            }
         }
     }
 
@@ -459,6 +465,10 @@ mod tests {
         assert!(!covers("museum.or.ke", "notmuseum.or.ke", None) && !covers("museum.or.ke", "or.ke", None));
         assert!(covers("192.0.2.0/24", "a.ke", Some("192.0.2.9")) && !covers("192.0.2.0/24", "a.ke", None));
         assert!(covers("192.0.2.0/24", "192.0.2.9", None));
+        assert!(covers("192.0.2.0/24", "a.ke", Some("::ffff:192.0.2.9")), "however the socket names it");
+        for mapped in ["::ffff:192.0.2.0/120", "::ffff:192.0.2.7", "::ffff:0:0/96"] {
+            assert!(read(mapped, false).unwrap_err().to_string().contains("write it as IPv4"), "{mapped}");
+        }
         assert!(!read("museum.or.ke", false).unwrap().covers(Some(&"www.museum.or.ke".parse().unwrap()), None));
     }
 }

@@ -13,6 +13,7 @@ use nearcrawl_model::{
     ids::QuestionId,
     message::Gossip,
     time::{Millis, Moment},
+    url::Host,
 };
 use std::{
     collections::BTreeMap,
@@ -128,14 +129,18 @@ impl MemberDistances {
 
     /// Times the way to one member's web server whose time has come. The address is that of our connection: no member can name another's.
     fn time_a_home(&mut self, cx: &mut Context) {
+        if cx.rest.is_some() {
+            return;
+        }
         let now = cx.now.moment;
         let due = self.homes.iter().filter(|(_, home)| home.due <= now);
         let next = due.filter_map(|(who, _)| {
             let port = self.heard.get(who)?.home_port?;
-            Some((*who, SocketAddr::new(*self.remotes.get(who)?, port)))
+            let address = SocketAddr::new(*self.remotes.get(who)?, port);
+            let host: Host = address.ip().to_string().parse().ok()?;
+            (!cx.denies(&host, Some(address.ip()))).then_some((*who, address, host))
         });
-        let Some((who, address)) = next.min() else { return };
-        let Ok(host) = address.ip().to_string().parse() else { return };
+        let Some((who, address, host)) = next.min_by_key(|(who, address, _)| (*who, *address)) else { return };
         if let Some(home) = self.homes.get_mut(&who) {
             home.due = now.after(TIME_AGAIN);
         }
@@ -271,7 +276,7 @@ fn address_in(multiaddr: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
     use crate::membership::{Member, Roster, Swim};
-    use nearcrawl_model::fetch::FetchError;
+    use nearcrawl_model::{allowance::Rest, fetch::FetchError};
     use std::collections::BTreeSet;
 
     const OTHER: AccessPoint = AccessPoint([7; 32]);
@@ -308,6 +313,13 @@ mod tests {
         distances.measured(&cx, &mut knowledge, OTHER, 9_000, Some("192.0.2.7".parse().unwrap()));
         distances.told(&mut cx, &mut knowledge, &members, told(1, Some(81)));
         assert_eq!(distances.round_trip(OTHER), None, "a ping is not like the way to a server");
+        cx.rest = Some(Rest::Paused { until: None });
+        distances.tick(&mut cx, &members);
+        cx.rest = None;
+        cx.settings.scope.denied.insert("192.0.2.7".parse().unwrap());
+        distances.tick(&mut cx, &members);
+        assert!(cx.take_commands().is_empty(), "nothing is asked while nothing may be, nor whom nobody may ask");
+        cx.settings.scope.denied.clear();
         let answers = [Ok(5_000), Err(FetchError::ConnectTimeout), Err(FetchError::ConnectTimeout), Err(FetchError::ConnectTimeout)];
         let mut known = Vec::new();
         for rtt_us in answers {

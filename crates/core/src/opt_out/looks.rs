@@ -3,7 +3,7 @@
 
 use nearcrawl_model::{
     ids::QuestionId,
-    opt_out::OptOutKey,
+    opt_out::{OptOutKey, ProofLook},
     time::{Millis, Moment},
 };
 use std::collections::BTreeMap;
@@ -17,12 +17,53 @@ const REST: Millis = 60_000;
 /// The longest rest.
 const LONGEST_REST: Millis = 3_600_000;
 
+/// The rests after the looks in vain at a proof that was never seen here, until it is said that it is not there: a record may not have come to
+/// all name servers yet, nor a file to all machines behind an address.
+const LOOK_AGAIN: [Millis; 2] = [60_000, 600_000];
+
+/// So many looks that come to nothing, over so long a time, are as good as one in vain: a server that is gone for good proves nothing.
+const MAX_UNCLEAR: u32 = 6;
+const UNCLEAR_FOR: Millis = 6 * 3_600_000;
+
 /// A look that is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     pub(crate) key: OptOutKey,
     /// What people who wait for it asked: its number, and whether they want nothing to be asked.
     pub(crate) asked: Option<(u64, bool)>,
+}
+
+/// Looks that found no proof.
+#[derive(Debug, Default)]
+struct Vain {
+    /// In so many it was not there.
+    gone: u32,
+    /// So many came to nothing, the first of them then.
+    unclear: u32,
+    unclear_since: Moment,
+}
+
+impl Vain {
+    /// After what rest it is looked again; none if it is clear now. What was seen here before is believed to be gone at once, and to be there
+    /// as long as that is unclear.
+    fn found(&mut self, found: &ProofLook, now: Moment, was_seen: bool) -> Option<Millis> {
+        match found {
+            ProofLook::Stands => None,
+            ProofLook::Gone(_) if was_seen => None,
+            ProofLook::Gone(_) => {
+                self.gone += 1;
+                LOOK_AGAIN.get(self.gone as usize - 1).copied()
+            }
+            ProofLook::Unclear(_) => {
+                if self.unclear == 0 {
+                    self.unclear_since = now;
+                }
+                self.unclear = self.unclear.saturating_add(1);
+                let is_enough = self.unclear >= MAX_UNCLEAR && now.since(self.unclear_since) >= UNCLEAR_FOR;
+                (was_seen || !is_enough).then_some(REST)
+            }
+        }
+    }
 }
 
 /// The looks that are due, under way and done.
@@ -33,6 +74,8 @@ pub(crate) struct Looks {
     running: BTreeMap<QuestionId, Look>,
     /// How many were made of each, and until when it rests.
     made: BTreeMap<OptOutKey, (u32, Moment)>,
+    /// Those at proofs of which it is not clear yet whether they are there.
+    vain: BTreeMap<OptOutKey, Vain>,
 }
 
 fn rest_after(looks: u32) -> Millis {
@@ -44,6 +87,12 @@ impl Looks {
     pub(crate) fn want(&mut self, key: &OptOutKey, now: Moment) {
         let begins = self.made.get(key).map_or(now, |(_, until)| now.max(*until));
         self.due.entry(key.clone()).or_insert(begins);
+    }
+
+    /// A proof that was looked for in a life before is looked for once more, and only if it is not clear then again.
+    pub(crate) fn want_once(&mut self, key: &OptOutKey, now: Moment) {
+        self.vain.insert(key.clone(), Vain { gone: LOOK_AGAIN.len() as u32, ..Vain::default() });
+        self.want(key, now);
     }
 
     /// Whether a proof is to be looked for, or is being looked for.
@@ -63,25 +112,43 @@ impl Looks {
         self.running.insert(question, look);
     }
 
-    /// A look has ended; `again` is whether it came to nothing.
-    pub(crate) fn end(&mut self, question: QuestionId, now: Moment, again: bool) -> Option<Look> {
+    /// A look has ended; whether it is clear now if the proof is there. `was_seen` tells of which this access point says that it is.
+    pub(crate) fn end(
+        &mut self,
+        question: QuestionId,
+        now: Moment,
+        found: &ProofLook,
+        was_seen: impl Fn(&OptOutKey) -> bool,
+    ) -> Option<(Look, bool)> {
         let look = self.running.remove(&question)?;
         // Those that people of this machine ask for are theirs to count; what rested for long begins anew.
         let lately = self.made.get(&look.key).filter(|(_, until)| until.after(LONGEST_REST) > now);
         let looks = lately.map_or(0, |(looks, _)| *looks).saturating_add(u32::from(look.asked.is_none()));
         let until = now.after(rest_after(looks));
         self.made.insert(look.key.clone(), (looks, until));
-        if again && look.asked.is_none() {
-            self.due.insert(look.key.clone(), until.max(now.after(1_000)));
-        } else if !again {
+        let (again, is_clear) = match (&look.asked, found) {
+            (None, found) => {
+                let again = self.vain.entry(look.key.clone()).or_default().found(found, now, was_seen(&look.key));
+                (again.map(|rest| until.max(now.after(rest))), again.is_none())
+            }
+            (Some(_), ProofLook::Stands) | (Some((_, false)), ProofLook::Gone(_)) => (None, true),
+            // That people looked too early says nothing of what is looked for later.
+            (Some(_), _) => (None, false),
+        };
+        if is_clear {
             self.due.remove(&look.key);
+            self.vain.remove(&look.key);
         }
-        Some(look)
+        if let Some(again) = again {
+            self.due.insert(look.key.clone(), again);
+        }
+        Some((look, is_clear))
     }
 
     /// Forgets those of which nothing is said any more, and does not look where nobody who is believed wants nothing to be asked.
     pub(crate) fn retain(&mut self, known: impl Fn(&OptOutKey) -> bool, wanted: impl Fn(&OptOutKey) -> bool) {
         self.due.retain(|key, _| wanted(key));
+        self.vain.retain(|key, _| wanted(key));
         self.made.retain(|key, _| known(key));
     }
 }

@@ -3,19 +3,21 @@
 //! A member speaks for itself only: "I saw the proof", "I looked for it in vain", "my operator orders it". What holds here:
 //!
 //! * an operator's order holds as long as that member does not withdraw it, unless the configuration ignores its orders;
-//! * of a proof that this access point looked for itself, what it saw counts, whatever others say. It looks for those of sites of its own
-//!   once, and again when a member says the opposite; until it has looked, nothing is asked;
+//! * of a proof that this access point looked for itself, what it saw counts, whatever others say. It looks for those of sites of its own,
+//!   and again when a member says the opposite. One that it sees is there; one that it had seen is gone as soon as it finds none; one that it
+//!   never saw is not there if it finds none three times in eleven minutes, or cannot find out for six hours. Until then nothing is asked;
 //! * of another proof that a member saw nothing is asked here, and if this access point comes to own such a server, it looks first. Its URLs
 //!   are not dropped for it: they go to the owner, who looks. As many who looked in vain as saw it make it one that is not in force.
 //!
 //! So neither a member that makes opt-outs up nor one that withdraws what is not its own changes for long what an owner asks, and a withdrawal
-//! reaches all that saw the proof before. A member whose opt-outs were looked for in vain here a few times is not believed any more.
+//! reaches all that saw the proof before. A member whose opt-outs were looked for in vain here a few times is not believed any more where its
+//! word costs the server requests: of files. A look at a TXT record costs a server nothing. Orders count of members only.
 //! Who has no statements asks nobody for any: those who have some tell.
 
 use super::{
     in_force::{InForce, OptedOut},
     looks::{Look, Looks},
-    register::{KeptStatement, NotKeptError, Register},
+    register::{KeptStatement, NotKeptError, Register, Signer},
     telling::Telling,
 };
 use crate::{
@@ -81,6 +83,22 @@ fn page_of(id: &StatementId) -> u8 {
     id.0[0] % PAGES
 }
 
+/// Whether what is said of a proof is not believed, because of who says it: only where looking for it would be a request to the server.
+fn is_disbelieved(distrusted: &BTreeSet<AccessPoint>, statement: &Statement) -> bool {
+    statement.key.proof == OptOutProof::File && distrusted.contains(&statement.by)
+}
+
+/// Whose a statement by this one is. Who fell silent is a member still.
+fn signer(cx: &Context, members: &Membership, by: &AccessPoint) -> Signer {
+    if *by == cx.me {
+        Signer::Me
+    } else if members.knows(by) || members.standings().contains_key(by) {
+        Signer::Member
+    } else {
+        Signer::Stranger
+    }
+}
+
 /// At the start, and as time passes.
 impl OptOuts {
     /// Those that were stored in a life before. Where another member says the opposite of ours, it is looked once more.
@@ -96,7 +114,7 @@ impl OptOuts {
             .into_iter()
             .filter(|(_, said)| said.iter().any(|kept| kept.statement.stops) && said.iter().any(|kept| !kept.statement.stops));
         let disputed: Vec<OptOutKey> = disputed.map(|(key, _)| key.clone()).filter(|key| key.proof != OptOutProof::Order).collect();
-        disputed.iter().for_each(|key| self.looks.want(key, cx.now.moment));
+        disputed.iter().for_each(|key| self.looks.want_once(key, cx.now.moment));
         self.take_effect(cx);
     }
 
@@ -106,7 +124,8 @@ impl OptOuts {
             self.compare(cx, members);
         }
         self.tell(cx, members);
-        while let Some(key) = self.looks.next(cx.now.moment) {
+        // While the operator lets nothing be asked, nothing is looked for but what people ask for.
+        while let Some(key) = self.looks.next(cx.now.moment).filter(|_| cx.rest.is_none()) {
             self.look(cx, Look { key, asked: None });
         }
     }
@@ -139,7 +158,7 @@ impl OptOuts {
     fn take_effect(&mut self, cx: &mut Context) {
         self.distrusted = self.distrusted(cx);
         let (register, distrusted) = (&self.register, &self.distrusted);
-        let believed = |kept: &&Arc<KeptStatement>| kept.statement.stops && !distrusted.contains(&kept.statement.by);
+        let believed = |kept: &&Arc<KeptStatement>| kept.statement.stops && !is_disbelieved(distrusted, &kept.statement);
         self.looks.retain(|key| register.knows(key), |key| register.about(key).iter().any(believed));
         cx.opted_out = OptedOut::of(self.register.all().filter_map(|(key, said)| self.judge(cx, key, &said)));
         self.has_changed = true;
@@ -163,7 +182,7 @@ impl OptOuts {
     fn is_ignored(&self, cx: &Context, statement: &Statement) -> bool {
         match statement.key.proof {
             OptOutProof::Order => statement.by != cx.me && cx.settings.ignore_orders_of.contains(&statement.by),
-            OptOutProof::Txt | OptOutProof::File => self.distrusted.contains(&statement.by),
+            OptOutProof::Txt | OptOutProof::File => is_disbelieved(&self.distrusted, statement),
         }
     }
 
@@ -231,8 +250,9 @@ impl OptOuts {
 
     /// A proof was looked for.
     pub(crate) fn looked(&mut self, cx: &mut Context, question: QuestionId, found: ProofLook) {
-        let unclear = matches!(found, ProofLook::Unclear(_));
-        let Some(Look { key, asked }) = self.looks.end(question, cx.now.moment, unclear) else { return };
+        let (register, me) = (&self.register, cx.me);
+        let was_seen = |key: &OptOutKey| register.said_by(&me, key).is_some_and(|kept| kept.statement.stops);
+        let Some((Look { key, asked }, is_clear)) = self.looks.end(question, cx.now.moment, &found, was_seen) else { return };
         let publish = || key.proof.published_at(&key.subject);
         match (asked, found) {
             (Some((number, stops @ true)), ProofLook::Stands) | (Some((number, stops @ false)), ProofLook::Gone(_)) => {
@@ -247,7 +267,7 @@ impl OptOuts {
             (Some((number, _)), ProofLook::Unclear(why)) => {
                 self.refuse(number, format!("the proof could not be looked for: {why}; nothing has changed, try again"));
             }
-            (None, ProofLook::Unclear(_)) => {}
+            (None, _) if !is_clear => {}
             (None, found) => {
                 let stops = found == ProofLook::Stands;
                 if !stops && self.register.said_by(&cx.me, &key).is_none() {
@@ -283,7 +303,7 @@ impl OptOuts {
         // The key was checked, and no revision comes near the greatest one.
         let Ok(signed) = SignedStatement::sign(&statement, &cx.key) else { return Err(NotKeptError::Known) };
         let head = signed.head(&statement);
-        let evicted = self.register.room_for(&statement, &head, true)?;
+        let evicted = self.register.room_for(&statement, &head, &cx.me, |_| Signer::Me)?;
         self.keep(cx, KeptStatement { statement, signed, head }, evicted);
         self.store(cx);
         self.take_effect(cx);
@@ -315,9 +335,9 @@ impl OptOuts {
     }
 
     /// Statements came, from whom they are or another member: what was signed, and is newer than what is known, is kept.
-    pub(crate) fn hear(&mut self, cx: &mut Context, all: Vec<SignedStatement>) {
+    pub(crate) fn hear(&mut self, cx: &mut Context, members: &Membership, all: Vec<SignedStatement>) {
         for signed in all {
-            self.hear_one(cx, signed);
+            self.hear_one(cx, members, signed);
         }
         if !self.changed_pages.is_empty() {
             self.store(cx);
@@ -325,20 +345,27 @@ impl OptOuts {
         }
     }
 
-    fn hear_one(&mut self, cx: &mut Context, signed: SignedStatement) {
+    fn hear_one(&mut self, cx: &mut Context, members: &Membership, signed: SignedStatement) {
         let Ok(statement) = signed.read() else { return cx.refuse("opt-outs that cannot be read or are out of range") };
         let head = signed.head(&statement);
-        let evicted = match self.register.room_for(&statement, &head, statement.by == cx.me) {
-            Ok(evicted) => evicted,
-            Err(NotKeptError::Known) => return,
-            Err(why) => {
-                self.register.refuse(head);
-                return cx.refuse(why.class());
-            }
-        };
+        let signer_of = |by: &AccessPoint| signer(cx, members, by);
+        let (signer, room) = (signer_of(&statement.by), self.register.room_for(&statement, &head, &cx.me, signer_of));
+        if room == Err(NotKeptError::Known) {
+            return;
+        }
         if signed.open().is_err() {
             return cx.refuse("opt-outs that the members they name did not sign");
         }
+        let evicted = match room {
+            Ok(evicted) => evicted,
+            Err(why) => {
+                // Who is no member now may be one later.
+                if signer != Signer::Stranger {
+                    self.register.refuse(head);
+                }
+                return cx.refuse(why.class());
+            }
+        };
         let Statement { by, key, stops, .. } = statement.clone();
         let mine = self.register.said_by(&cx.me, &key).map(|kept| kept.statement.stops);
         self.keep(cx, KeptStatement { statement: statement.clone(), signed, head }, evicted);

@@ -16,12 +16,32 @@ use std::{
 /// Statements that were refused and are not asked for again.
 const MAX_REFUSED: usize = 10_000;
 
+/// Statements that are kept of those who are no members, all together.
+pub(crate) const MAX_OF_STRANGERS: usize = 1_000;
+
+/// Whose a statement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signer {
+    /// Our own.
+    Me,
+    /// Of another member, live or silent.
+    Member,
+    /// Of nobody that is known here: anybody can make as many keys as they like.
+    Stranger,
+}
+
 /// Why a statement is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotKeptError {
     /// As new a version is known.
     #[error("a version as new is known")]
     Known,
+    /// Who orders it is no member.
+    #[error("only members' operators give orders")]
+    NoMember,
+    /// Those who are no members have said as much as they may.
+    #[error("{MAX_OF_STRANGERS} statements of those who are no members are kept, and no more")]
+    TooManyOfStrangers,
     /// Its member has ordered as much as its operator may.
     #[error("the operator of this access point has {MAX_ORDERS} orders, with those that are withdrawn, and may have no more")]
     TooManyOrders,
@@ -38,6 +58,8 @@ impl NotKeptError {
     pub(crate) fn class(self) -> &'static str {
         match self {
             NotKeptError::Known => "opt-outs that are known",
+            NotKeptError::NoMember => "opt-outs of those who are no members",
+            NotKeptError::TooManyOfStrangers => "opt-outs beyond the limit for those who are no members",
             NotKeptError::TooManyOrders => "opt-outs by order beyond the limit for a member",
             NotKeptError::TooManyOfMember => "opt-outs beyond the limit for a member",
             NotKeptError::TooMany => "opt-outs beyond the limit for the swarm",
@@ -73,14 +95,25 @@ impl Register {
         self.kept.get(&head.id).is_none_or(|known| known.head < *head) && !self.refused.contains(head)
     }
 
-    /// Whether there is room for a statement, and which one makes room for it: of the member that has most, if it has more than this one.
+    /// Whether there is room for a statement, and which one makes room for it: of the other member that has most, if it has more than this one.
+    /// Nothing makes room for those of who is no member, and ours for nobody's.
     ///
     /// # Errors
     ///
     /// Why there is none.
-    pub(crate) fn room_for(&self, statement: &Statement, head: &StatementHead, ours: bool) -> Result<Option<StatementId>, NotKeptError> {
+    pub(crate) fn room_for(
+        &self,
+        statement: &Statement,
+        head: &StatementHead,
+        me: &AccessPoint,
+        signer_of: impl Fn(&AccessPoint) -> Signer,
+    ) -> Result<Option<StatementId>, NotKeptError> {
         if let Some(known) = self.kept.get(&head.id) {
             return if known.head >= *head { Err(NotKeptError::Known) } else { Ok(None) };
+        }
+        let signer = signer_of(&statement.by);
+        if signer == Signer::Stranger {
+            self.room_for_stranger(statement, signer_of)?;
         }
         let theirs = self.of.get(&statement.by);
         let count = theirs.map_or(0, BTreeSet::len);
@@ -94,9 +127,20 @@ impl Register {
         if self.kept.len() < MAX_STATEMENTS {
             return Ok(None);
         }
-        let others = self.of.iter().filter(|(by, _)| **by != statement.by);
-        let most = others.max_by_key(|(_, ids)| ids.len()).filter(|(_, ids)| ours || ids.len() > count + 1);
+        if signer == Signer::Stranger {
+            return Err(NotKeptError::TooMany);
+        }
+        let others = self.of.iter().filter(|(by, _)| **by != statement.by && *by != me);
+        let most = others.max_by_key(|(_, ids)| ids.len()).filter(|(_, ids)| signer == Signer::Me || ids.len() > count + 1);
         most.and_then(|(_, ids)| ids.last().copied()).map(Some).ok_or(NotKeptError::TooMany)
+    }
+
+    fn room_for_stranger(&self, statement: &Statement, signer_of: impl Fn(&AccessPoint) -> Signer) -> Result<(), NotKeptError> {
+        if statement.key.proof == OptOutProof::Order {
+            return Err(NotKeptError::NoMember);
+        }
+        let of_strangers = self.of.iter().filter(|(by, _)| signer_of(by) == Signer::Stranger).map(|(_, ids)| ids.len());
+        if of_strangers.sum::<usize>() >= MAX_OF_STRANGERS { Err(NotKeptError::TooManyOfStrangers) } else { Ok(()) }
     }
 
     /// A statement is kept from now on.
@@ -120,6 +164,9 @@ impl Register {
         }
         if let Some(ids) = self.of.get_mut(by) {
             ids.remove(id);
+            if ids.is_empty() {
+                self.of.remove(by);
+            }
         }
         self.storing.remove(id);
     }

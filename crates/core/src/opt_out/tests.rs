@@ -1,6 +1,6 @@
 //! Is a "no" believed, kept, told and withdrawn by the same proof only, and does a liar stop nobody for long?
 
-use super::{OptOuts, machine::MAX_REFUTED};
+use super::{OptOuts, machine::MAX_REFUTED, register::MAX_OF_STRANGERS};
 use crate::{
     context::Context,
     event::{Command, PeerCommand, StoreCommand, WebCommand},
@@ -9,6 +9,7 @@ use crate::{
 use ed25519_dalek::SigningKey;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::Rest,
     ids::{QuestionId, Ticket},
     message::{Gossip, Request, Response},
     opt_out::{
@@ -45,6 +46,8 @@ fn says(by: u32, key_of: &OptOutKey, revision: u64, stops: bool) -> SignedStatem
 fn gone() -> ProofLook {
     ProofLook::Gone("there is no TXT record".to_owned())
 }
+
+const IN_VAIN: &str = "opt-outs whose proof was looked for in vain";
 
 /// A member with its opt-outs, among others.
 struct Point {
@@ -93,7 +96,7 @@ impl Point {
     }
 
     fn hear(&mut self, all: Vec<SignedStatement>) {
-        self.opt_outs.hear(&mut self.cx, all);
+        self.opt_outs.hear(&mut self.cx, &self.members, all);
         self.settle();
     }
 
@@ -126,6 +129,19 @@ impl Point {
         }
         self.settle();
         looks.len()
+    }
+
+    /// It owns a server of this name, whose proof it finds at no look, for a day; when it looked.
+    fn looks_in_vain(&mut self, host: &str) -> Vec<u64> {
+        let (start, mut looked) = (self.cx.now.moment, Vec::new());
+        for second in 0..86_400 / 20 {
+            self.cx.now.moment = start.after(second * 20_000);
+            self.owns(&[host]);
+            if self.found(&gone()) > 0 {
+                looked.push(second * 20_000);
+            }
+        }
+        looked
     }
 
     fn stops(&self, host: &str) -> bool {
@@ -195,7 +211,7 @@ fn only_what_is_signed_counts_and_the_revision_decides_in_whatever_order_it_come
     let key = about("192.0.2.7", OptOutProof::Order);
     let versions = [says(2, &key, 1, true), says(2, &key, 2, false), says(2, &key, 3, true)];
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
-        let mut point = Point::new(1, &[]);
+        let mut point = Point::new(1, &[2]);
         order.into_iter().for_each(|at| point.hear(vec![versions[at].clone()]));
         assert_eq!(point.opt_outs.views(&point.cx)[0].revision, 3);
         let mut forged = says(2, &key, 9, false);
@@ -211,14 +227,14 @@ fn only_what_is_signed_counts_and_the_revision_decides_in_whatever_order_it_come
 #[test]
 fn an_order_is_withdrawn_by_the_operator_that_gave_it_only_and_may_be_ignored() {
     let key = about("museum.or.ke", OptOutProof::Order);
-    let mut point = Point::new(1, &[]);
+    let mut point = Point::new(1, &[2, 3, 4]);
     point.hear(vec![says(2, &key, 1, true), says(3, &key, 1, false), says(4, &key, 1, false)]);
     assert!(point.stops("museum.or.ke"), "what others say of it does not count");
     let why = point.ask(&key, false, gone()).unwrap_err();
     assert!(why.contains(&who(2).to_string()), "{why}");
     point.hear(vec![says(2, &key, 2, false)]);
     assert!(!point.stops("museum.or.ke"));
-    let mut deaf = Point::new(1, &[]);
+    let mut deaf = Point::new(1, &[2]);
     deaf.cx.settings.ignore_orders_of.insert(who(2));
     deaf.hear(vec![says(2, &key, 1, true)]);
     assert!(!deaf.stops("museum.or.ke") && deaf.opt_outs.views(&deaf.cx)[0].state_text.contains("ignored"));
@@ -233,7 +249,10 @@ fn an_owner_looks_once_before_it_believes_and_until_then_asks_nothing() {
     assert_eq!(owner.looks.iter().map(|(_, key)| key.clone()).collect::<Vec<_>>(), [txt("a.ke")], "of its own sites only");
     assert_eq!(owner.found(&ProofLook::Unclear("no answer".to_owned())), 1);
     assert!(owner.stops("a.ke"), "it holds until it is clear");
-    owner.cx.now.moment = Moment(2_000);
+    owner.cx.now.moment = Moment(59_000);
+    owner.owns(&["a.ke"]);
+    assert!(owner.looks.is_empty(), "not at once");
+    owner.cx.now.moment = Moment(60_000);
     owner.owns(&["a.ke"]);
     assert_eq!(owner.found(&ProofLook::Stands), 1);
     owner.cx.now.moment = Moment(9_000_000);
@@ -244,9 +263,99 @@ fn an_owner_looks_once_before_it_believes_and_until_then_asks_nothing() {
     other.hear(vec![says(2, &txt("a.ke"), 1, true), says(1, &txt("a.ke"), 1, false)]);
     assert!(!other.opt_outs.views(&other.cx)[0].in_force, "one says so, one does not");
     assert!(other.stops("a.ke"), "but it would look itself before it asks");
-    other.owns(&["a.ke"]);
-    other.found(&gone());
+    assert_eq!(other.looks_in_vain("a.ke"), [0, 60_000, 660_000]);
     assert!(!other.stops("a.ke"));
+}
+
+#[test]
+fn a_look_that_comes_too_early_loses_no_true_no() {
+    let mut owner = Point::new(1, &[]);
+    owner.hear(vec![says(2, &txt("a.ke"), 1, true)]);
+    for moment in [0, 60_000] {
+        owner.cx.now.moment = Moment(moment);
+        owner.owns(&["a.ke"]);
+        assert_eq!(owner.found(&gone()), 1);
+        owner.owns(&["a.ke"]);
+        assert!(owner.looks.is_empty() && owner.stops("a.ke") && owner.opt_outs.views(&owner.cx)[0].in_force, "it has not come there yet");
+    }
+    owner.cx.now.moment = Moment(660_000);
+    owner.owns(&["a.ke"]);
+    assert_eq!(owner.found(&ProofLook::Stands), 1);
+    assert!(owner.stops("a.ke") && owner.refused(IN_VAIN) == 0);
+    // After a restart one look is enough to go on.
+    let mut again = Point::new(1, &[]);
+    again.hear(vec![says(2, &txt("b.ke"), 1, true), says(1, &txt("b.ke"), 1, false)]);
+    let pages: Vec<_> = again.disk.values().cloned().collect();
+    let mut again = Point::new(1, &[]);
+    again.opt_outs.wake(&mut again.cx, &pages);
+    assert!(again.stops("b.ke"));
+    again.owns(&["b.ke"]);
+    assert_eq!((again.found(&gone()), again.stops("b.ke")), (1, false));
+}
+
+#[test]
+fn what_cannot_be_found_out_for_hours_is_not_proven_unless_it_was_seen_here() {
+    let unclear = || ProofLook::Unclear("no answer".to_owned());
+    for seen in [false, true] {
+        let mut owner = Point::new(1, &[]);
+        if seen {
+            owner.ask(&txt("a.ke"), true, ProofLook::Stands).unwrap();
+        }
+        owner.hear(vec![says(2, &txt("a.ke"), 2, !seen)]);
+        let (mut looks, mut ended) = (0, None);
+        for minute in 0..24 * 60 {
+            owner.cx.now.moment = Moment(minute * 60_000);
+            owner.owns(&["a.ke"]);
+            looks += owner.found(&unclear());
+            ended = ended.or((!owner.stops("a.ke")).then_some(minute));
+        }
+        assert!(if seen { ended.is_none() } else { ended.is_some_and(|minute| (360..=440).contains(&minute)) }, "{seen}: {ended:?}");
+        assert!(if seen { (20..40).contains(&looks) } else { (6..20).contains(&looks) }, "{seen}: {looks}");
+        assert_eq!(owner.refused(IN_VAIN), u64::from(!seen));
+    }
+}
+
+#[test]
+fn while_the_operator_lets_nothing_be_asked_proofs_are_looked_for_only_if_people_ask() {
+    let mut owner = Point::new(1, &[]);
+    owner.cx.rest = Some(Rest::Paused { until: None });
+    owner.hear(vec![says(2, &txt("a.ke"), 1, true)]);
+    owner.owns(&["a.ke"]);
+    assert!(owner.looks.is_empty() && owner.stops("a.ke"));
+    assert!(owner.ask(&txt("b.ke"), true, ProofLook::Stands).unwrap().in_force);
+    owner.cx.rest = None;
+    owner.owns(&["a.ke"]);
+    assert_eq!(owner.looks.len(), 1);
+}
+
+#[test]
+fn who_is_no_member_gives_no_orders_and_says_little_at_nobody_s_cost() {
+    let order = says(9, &about("a.ke", OptOutProof::Order), 1, true);
+    let mut point = Point::new(1, &[]);
+    point.hear(vec![order.clone()]);
+    assert!(!point.stops("a.ke"));
+    assert_eq!(point.refused("opt-outs of those who are no members"), 1);
+    point.members.meet(Moment(0), who(9));
+    point.hear(vec![order]);
+    assert!(point.stops("a.ke"), "it is taken as soon as it is a member");
+    let host = |number: u32| format!("h{number}.ke");
+    let many: Vec<_> = (0..MAX_OF_STRANGERS as u32 + 5).map(|number| says(100 + number, &txt(&host(number)), 1, true)).collect();
+    point.hear(many.clone());
+    let class = "opt-outs beyond the limit for those who are no members";
+    assert_eq!((point.opt_outs.room().0, point.refused(class)), (MAX_OF_STRANGERS + 1, 5));
+    let last = many.last().unwrap();
+    point.members.meet(Moment(0), last.read().unwrap().by);
+    point.hear(vec![last.clone()]);
+    assert!(point.stops(&host(MAX_OF_STRANGERS as u32 + 4)), "a member's is taken");
+    // A forged one that there is no room for keeps nobody's own out.
+    let mut full = Point::new(1, &[2]);
+    full.hear((0..MAX_ORDERS as u32).map(|number| says(2, &about(&host(number), OptOutProof::Order), 1, true)).collect());
+    let mut forged = says(2, &about("z.ke", OptOutProof::Order), 1, true);
+    let true_head = forged.head(&forged.read().unwrap());
+    forged.signature[3] ^= 1;
+    full.hear(vec![forged]);
+    full.opt_outs.heads_came(&mut full.cx, who(2), &[true_head]);
+    assert!(full.settle().iter().any(|request| matches!(request, Request::SendOptOuts(ids) if ids[..] == [true_head.id])));
 }
 
 #[test]
@@ -281,20 +390,27 @@ fn a_withdrawal_makes_those_look_who_saw_the_proof_and_a_false_one_changes_nothi
 fn a_member_that_makes_opt_outs_up_stops_nobody_for_long() {
     let mut owner = Point::new(1, &[]);
     let hosts: Vec<String> = (0..50).map(|number| format!("h{number}.ke")).collect();
-    owner.hear(hosts.iter().map(|host| says(2, &txt(host), 1, true)).collect());
+    let file = |host: &str| about(host, OptOutProof::File);
+    owner.hear(hosts.iter().map(|host| says(2, &file(host), 1, true)).collect());
+    owner.hear(vec![says(2, &txt("record.ke"), 1, true)]);
     let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
     assert!(hosts.iter().all(|host| owner.stops(host)));
     let mut looked = 0;
-    for _ in 0..20 {
-        owner.owns(&names);
-        looked += owner.found(&gone());
+    for minute in 0..20 {
+        owner.cx.now.moment = Moment(minute * 60_000);
+        for _ in 0..20 {
+            owner.owns(&names);
+            looked += owner.found(&gone());
+        }
     }
-    assert!(looked < MAX_REFUTED + 5, "{looked} looks, and it is not believed any more");
+    assert!(looked < 3 * hosts.len(), "{looked} looks, and it is not believed any more");
     assert!(!hosts.iter().any(|host| owner.stops(host)));
-    assert!(owner.refused("opt-outs whose proof was looked for in vain") >= MAX_REFUTED as u64);
+    assert!(owner.refused(IN_VAIN) >= MAX_REFUTED as u64);
+    assert!(owner.stops("record.ke"), "a look at a record costs the server nothing");
     // An honest one is.
-    owner.hear(vec![says(3, &txt("h1.ke"), 1, true), says(3, &txt("h40.ke"), 1, true)]);
+    owner.hear(vec![says(3, &file("h1.ke"), 1, true), says(3, &file("h40.ke"), 1, true)]);
     assert!(owner.stops("h1.ke") && owner.stops("h40.ke"));
+    owner.cx.now.moment = Moment(9_000_000);
     owner.owns(&names);
     owner.found(&ProofLook::Stands);
     assert!(owner.stops("h1.ke") && owner.stops("h40.ke"));
@@ -302,7 +418,7 @@ fn a_member_that_makes_opt_outs_up_stops_nobody_for_long() {
 
 #[test]
 fn what_one_member_says_has_limits_and_one_with_much_makes_room_for_one_with_little() {
-    let mut point = Point::new(1, &[]);
+    let mut point = Point::new(1, &(2..=20).collect::<Vec<u32>>());
     let range = |number: usize| about(&format!("192.0.{}.{}", number / 256, number % 256), OptOutProof::Order);
     point.hear((0..MAX_ORDERS + 3).map(|number| says(2, &range(number), 1, true)).collect());
     assert_eq!((point.opt_outs.room().0, point.refused("opt-outs by order beyond the limit for a member")), (MAX_ORDERS, 3));
