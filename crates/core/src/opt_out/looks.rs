@@ -3,13 +3,17 @@
 
 use nearcrawl_model::{
     ids::QuestionId,
-    opt_out::{OptOutKey, ProofLook},
+    opt_out::{OptOutKey, OptOutProof, ProofLook},
     time::{Millis, Moment},
 };
 use std::collections::BTreeMap;
 
 /// Looks under way at a time, those that people wait for apart.
 const MAX_RUNNING: usize = 4;
+
+/// After a look for a file, which is at most two requests, no other file is looked for in so long: the names that somebody invents opt-outs for
+/// may all be one server's. Records in the DNS cost the servers nothing.
+const FILE_REST: Millis = 5_000;
 
 /// The rest after the second look at one proof; it doubles with each further one.
 const REST: Millis = 60_000;
@@ -76,6 +80,8 @@ pub(crate) struct Looks {
     made: BTreeMap<OptOutKey, (u32, Moment)>,
     /// Those at proofs of which it is not clear yet whether they are there.
     vain: BTreeMap<OptOutKey, Vain>,
+    /// When the next file may be looked for.
+    next_file: Moment,
 }
 
 fn rest_after(looks: u32) -> Millis {
@@ -103,8 +109,10 @@ impl Looks {
     /// The next proof to look for now, if there is one and not too many are looked for.
     pub(crate) fn next(&self, now: Moment) -> Option<OptOutKey> {
         let running = |key: &OptOutKey| self.running.values().any(|look| look.asked.is_none() && look.key == *key);
+        let file_runs = self.running.values().any(|look| look.key.proof == OptOutProof::File);
+        let may_look = |key: &OptOutKey| key.proof != OptOutProof::File || (!file_runs && self.next_file <= now);
         let busy = self.running.values().filter(|look| look.asked.is_none()).count() >= MAX_RUNNING;
-        self.due.iter().find(|(key, begins)| !busy && **begins <= now && !running(key)).map(|(key, _)| key.clone())
+        self.due.iter().find(|(key, begins)| !busy && **begins <= now && !running(key) && may_look(key)).map(|(key, _)| key.clone())
     }
 
     /// A look begins.
@@ -121,6 +129,9 @@ impl Looks {
         was_seen: impl Fn(&OptOutKey) -> bool,
     ) -> Option<(Look, bool)> {
         let look = self.running.remove(&question)?;
+        if look.key.proof == OptOutProof::File {
+            self.next_file = now.after(FILE_REST);
+        }
         // Those that people of this machine ask for are theirs to count; what rested for long begins anew.
         let lately = self.made.get(&look.key).filter(|(_, until)| until.after(LONGEST_REST) > now);
         let looks = lately.map_or(0, |(looks, _)| *looks).saturating_add(u32::from(look.asked.is_none()));
@@ -150,5 +161,42 @@ impl Looks {
         self.due.retain(|key, _| wanted(key));
         self.vain.retain(|key, _| wanted(key));
         self.made.retain(|key, _| known(key));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::opt_out::OptOutSubject;
+
+    fn key(host: usize, proof: OptOutProof) -> OptOutKey {
+        OptOutKey { subject: OptOutSubject::Host(format!("h{host}.ke").parse().unwrap()), proof }
+    }
+
+    #[test]
+    fn files_are_looked_for_one_after_another_and_records_beside_them() {
+        let mut looks = Looks::default();
+        (0..100).for_each(|host| looks.want(&key(host, OptOutProof::File), Moment(0)));
+        let (mut begun, mut question) = (Vec::new(), 0);
+        for second in 0..100 {
+            let now = Moment(second * 1_000);
+            while let Some(key) = looks.next(now) {
+                question += 1;
+                begun.push(now);
+                looks.begin(QuestionId(question), Look { key, asked: None });
+            }
+            // Each takes a second.
+            let found = ProofLook::Gone("404".to_owned());
+            looks.end(QuestionId(question), now.after(1_000), &found, |_| false);
+        }
+        assert!(begun.len() > 10 && begun.windows(2).all(|two| two[1].since(two[0]) >= FILE_REST), "{begun:?}");
+        (0..3).for_each(|host| looks.want(&key(host, OptOutProof::Txt), Moment(0)));
+        let mut records = 0;
+        while let Some(key) = looks.next(Moment(200_000)) {
+            records += u32::from(key.proof == OptOutProof::Txt);
+            question += 1;
+            looks.begin(QuestionId(question), Look { key, asked: None });
+        }
+        assert_eq!(records, 3);
     }
 }
