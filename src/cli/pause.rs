@@ -7,7 +7,10 @@ use super::{
     survey::millis,
 };
 use clap::Args;
-use nearcrawl_model::{allowance::AllowanceView, time::Millis};
+use nearcrawl_model::{
+    allowance::{AllowanceView, Minute},
+    time::Millis,
+};
 use serde_json::json;
 
 /// Shown under `pause --help`.
@@ -39,7 +42,7 @@ pub async fn pause(args: &PauseArgs) -> Result<String, CommandError> {
         return json(&view);
     }
     Ok(match view.paused_until_at {
-        Some(until) => format!("paused until {until}\n"),
+        Some(until) => format!("paused until {}\n", Minute(until)),
         None => "paused until `nearcrawl resume`\n".to_owned(),
     })
 }

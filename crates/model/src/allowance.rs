@@ -45,12 +45,41 @@ impl fmt::Display for Rest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rest::Paused { until: None } => f.write_str("paused by its operator, until `nearcrawl resume`"),
-            Rest::Paused { until: Some(until) } => write!(f, "paused by its operator until {until}"),
+            Rest::Paused { until: Some(until) } => write!(f, "paused by its operator until {}", Minute(*until)),
             Rest::OutsideHours { opens_in } => write!(f, "outside of its hours (allowance.hours); the next begin in {}", Span(*opens_in)),
-            Rest::DaySpent { limit } => write!(f, "its {limit} bytes of today (allowance.crawl_per_day) are spent; it continues tomorrow"),
-            Rest::MonthSpent { limit } => {
-                write!(f, "its {limit} bytes of this month (allowance.crawl_per_month) are spent; it continues in the next one")
+            Rest::DaySpent { limit } => {
+                write!(f, "its {} of today (allowance.crawl_per_day) are spent; it continues tomorrow", Size(*limit))
             }
+            Rest::MonthSpent { limit } => {
+                write!(f, "its {} of this month (allowance.crawl_per_month) are spent; it continues in the next one", Size(*limit))
+            }
+        }
+    }
+}
+
+/// A moment to the minute, as in `2026-11-26 14:43 UTC`.
+#[derive(Clone, Copy, Debug)]
+pub struct Minute(pub WallTime);
+
+impl fmt::Display for Minute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        match (text.get(..10), text.get(11..16)) {
+            (Some(day), Some(time)) => write!(f, "{day} {time} UTC"),
+            _ => f.write_str(&text),
+        }
+    }
+}
+
+/// Bytes as the configuration has them, as in `2 GiB`.
+struct Size(u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+        match units.into_iter().find(|(_, size)| self.0 >= *size && self.0.is_multiple_of(*size)) {
+            Some((unit, size)) => write!(f, "{} {unit}", self.0 / size),
+            None => write!(f, "{} bytes", self.0),
         }
     }
 }
@@ -73,4 +102,18 @@ pub struct AllowanceView {
     /// How many they may be; left out without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub month_limit_bytes: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_have_moments_to_the_minute_and_sizes_as_configured() {
+        let paused = Rest::Paused { until: Some(WallTime(1_700_000_000_123)) };
+        assert_eq!(paused.to_string(), "paused by its operator until 2023-11-14 22:13 UTC");
+        assert!(Rest::DaySpent { limit: 16 << 20 }.to_string().starts_with("its 16 MiB of today (allowance.crawl_per_day)"));
+        assert!(Rest::MonthSpent { limit: 30 << 30 }.to_string().starts_with("its 30 GiB of this month"));
+        assert!(Rest::DaySpent { limit: 20_000_001 }.to_string().starts_with("its 20000001 bytes of today"));
+    }
 }
