@@ -424,7 +424,7 @@ impl Crawler {
         let claim = &holding.claim;
         self.migration.claim_holds(&self.context, claim);
         self.replication.claim_holds(claim);
-        self.report.claim_holds(&self.context, &self.ownership, claim, holding.before.as_ref());
+        self.report.claim_holds(&self.context, &self.membership, &self.ownership, claim, holding.before.as_ref());
         self.context.signal(Signal::RollUpChanged);
         self.settle_signals();
         let (delegation, context, others) = self.delegating();

@@ -99,10 +99,11 @@ impl Consistent {
         before: Option<&Claim>,
         around: Option<&Claim>,
         digest_of: impl Fn(&AccessPoint) -> u64,
+        is_gone: impl Fn(&AccessPoint) -> bool,
         now: Moment,
     ) -> BTreeSet<AccessPoint> {
         let mut concerned = BTreeSet::from([claim.owner]);
-        self.end_what_is_over();
+        self.end_what_is_over(is_gone);
         let last = before.or(around).filter(|last| !last.released || !claim.released);
         let handed = last.filter(|last| last.owner != claim.owner || last.released || claim.released);
         if let Some(last) = handed {
@@ -125,9 +126,10 @@ impl Consistent {
         concerned
     }
 
-    /// Changes of which everybody has told are over, though nobody looked since: what answers already goes on to, whatever begins next.
-    fn end_what_is_over(&mut self) {
-        for change in self.changes.extract_if(.., |change| change.is_over(|_| false)) {
+    /// Changes of which everybody has told who is not gone are over, though nobody looked since: what answers already goes on to, whatever
+    /// begins next.
+    fn end_what_is_over(&mut self, is_gone: impl Fn(&AccessPoint) -> bool) {
+        for change in self.changes.extract_if(.., |change| change.is_over(&is_gone)) {
             for (member, told) in change.members {
                 let known = self.known.entry(member).or_default();
                 (known.behind, known.shown) = (None, told);
@@ -151,7 +153,7 @@ impl Consistent {
     }
 
     /// A member told these totals, or what it holds by our map is something else now.
-    pub(super) fn look(&mut self, member: AccessPoint, heard: &Heard, now: Moment) {
+    pub(super) fn look(&mut self, member: AccessPoint, heard: &Heard, is_gone: impl Fn(&AccessPoint) -> bool, now: Moment) {
         let known = self.known.entry(member).or_default();
         let digest = heard.0.claims_digest;
         let fits = known.digests.contains(&digest);
@@ -167,7 +169,7 @@ impl Consistent {
         if newest_answers {
             known.shown = Some(heard.clone());
         } else if known.digests.front() == Some(&!digest) {
-            self.end_what_is_over();
+            self.end_what_is_over(is_gone);
             let touches = |change: &Change| change.unwhole || change.members.contains_key(&member);
             self.begin(touches, &BTreeSet::from([member]), now).unwhole = true;
             return;

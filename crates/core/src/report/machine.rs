@@ -16,6 +16,7 @@ use nearcrawl_model::{
     url::Host,
 };
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     sync::Arc,
@@ -126,17 +127,17 @@ impl Report {
         let few = roll_up.summary.values() <= FEW_VALUES || owns(owner) || self.roll_ups.has_room_for_large(owner, owns);
         if few && self.roll_ups.has_room_for(owner) {
             self.stays.told(roll_up.owner, cx.now.moment);
-            self.roll_ups.hear(roll_up, cx.now.moment);
+            self.roll_ups.hear(roll_up, gone(members, ownership), cx.now.moment);
         } else {
             cx.refuse("totals of members beyond the limit");
         }
     }
 
     /// A claim holds from now on instead of the one before.
-    pub(crate) fn claim_holds(&mut self, cx: &Context, ownership: &Ownership, claim: &Claim, before: Option<&Claim>) {
+    pub(crate) fn claim_holds(&mut self, cx: &Context, members: &Membership, ownership: &Ownership, claim: &Claim, before: Option<&Claim>) {
         let register = ownership.register();
         let around = if before.is_none() { register.covering(&claim.subnet) } else { None };
-        self.roll_ups.claim_holds(claim, before, around, |owner| register.digest_of(owner), cx.now.moment);
+        self.roll_ups.claim_holds(claim, before, around, |owner| register.digest_of(owner), gone(members, ownership), cx.now.moment);
     }
 
     /// A member says that its totals of this version hold.
@@ -209,7 +210,7 @@ impl Report {
             }
         }
         self.roll_ups.holds(&cx.me, roll_up.version, cx.now.moment);
-        self.roll_ups.hear(roll_up.clone(), cx.now.moment);
+        self.roll_ups.hear(roll_up.clone(), gone(members, ownership), cx.now.moment);
         let live = members.live();
         self.roll_ups.retain(|owner| live.contains(owner) || ownership.register().count(owner) > 0, cx.now.moment);
         self.known_there.retain(|member, _| live.contains(member));
@@ -451,4 +452,10 @@ mod tests {
             assert_eq!((report.is_due(Moment(wait - 1)), report.is_due(Moment(wait))), (false, true));
         }
     }
+}
+
+/// Whether an access point is no member and owns nothing. Who lives is asked for at the first question: of most claims there is none.
+fn gone(members: &Membership, ownership: &Ownership) -> impl Fn(&AccessPoint) -> bool {
+    let live = OnceCell::new();
+    move |member| ownership.register().count(member) == 0 && !live.get_or_init(|| members.live()).contains(member)
 }

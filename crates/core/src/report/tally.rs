@@ -41,7 +41,8 @@ pub(crate) struct Tally {
     summary: Summary,
 }
 
-fn counts_of(record: &ServerRecord) -> Counts {
+/// What a server adds to the sums.
+pub(super) fn counts_of(record: &ServerRecord) -> Counts {
     Counts {
         servers: 1,
         up: u64::from(record.status == ServerStatus::Up),
@@ -81,25 +82,30 @@ fn status_word(record: &ServerRecord) -> String {
     }
 }
 
+/// What a server is in each dimension.
+pub(super) fn values_of(record: &ServerRecord, whereabouts: Whereabouts) -> [(Dimension, String); Dimension::ALL.len()] {
+    let facts = record.facts.as_deref().cloned().unwrap_or_default();
+    [
+        (Dimension::Country, whereabouts.country),
+        (Dimension::Tld, record.host.tld().unwrap_or("(address)").to_owned()),
+        (Dimension::Registry, whereabouts.registry),
+        (Dimension::Organisation, whereabouts.organisation),
+        (Dimension::Software, software_word(record.software.as_deref())),
+        (Dimension::Status, status_word(record)),
+        (Dimension::Language, facts.language_word()),
+        (Dimension::Script, facts.script_word().to_owned()),
+        (Dimension::Http, facts.http_word()),
+        (Dimension::Tls, facts.tls_word().to_owned()),
+        (Dimension::Family, family_word(record.address).to_owned()),
+    ]
+}
+
 impl Tally {
     /// Enters a site's record as it is now, in place of what was entered for it before. `place` is where it stands in line among the hosts of
     /// its address.
     pub(crate) fn enter(&mut self, record: &ServerRecord, whereabouts: Whereabouts, place: u64) {
         self.remove(&record.host);
-        let facts = record.facts.as_deref().cloned().unwrap_or_default();
-        let values = [
-            (Dimension::Country, whereabouts.country),
-            (Dimension::Tld, record.host.tld().unwrap_or("(address)").to_owned()),
-            (Dimension::Registry, whereabouts.registry),
-            (Dimension::Organisation, whereabouts.organisation),
-            (Dimension::Software, software_word(record.software.as_deref())),
-            (Dimension::Status, status_word(record)),
-            (Dimension::Language, facts.language_word()),
-            (Dimension::Script, facts.script_word().to_owned()),
-            (Dimension::Http, facts.http_word()),
-            (Dimension::Tls, facts.tls_word().to_owned()),
-            (Dimension::Family, family_word(record.address).to_owned()),
-        ];
+        let values = values_of(record, whereabouts);
         let (levels, evaluation) = (record.levels.clone(), record.evaluation.clone());
         let (address, visited) = (record.address, is_visited(record));
         let contribution = Contribution { counts: counts_of(record), values, levels, evaluation, address, place, visited };
@@ -235,7 +241,7 @@ impl RollUps {
 
     /// Notes a roll-up. False if it is not newer than the one known. Versions grow with the wall clock, which may have been set back, or its
     /// owner may have lost its disk: beside one that is too old to count, any other counts.
-    pub(crate) fn hear(&mut self, roll_up: RollUp, now: Moment) -> bool {
+    pub(crate) fn hear(&mut self, roll_up: RollUp, is_gone: impl Fn(&AccessPoint) -> bool, now: Moment) -> bool {
         let newer = self
             .heard
             .get(&roll_up.owner)
@@ -243,24 +249,26 @@ impl RollUps {
         if newer {
             let owner = roll_up.owner;
             let heard = (Arc::new(roll_up), now);
-            self.consistent.look(owner, &heard, now);
+            self.consistent.look(owner, &heard, is_gone, now);
             self.heard.insert(owner, heard);
         }
         newer
     }
 
-    /// A claim holds from now on instead of the one before, or of the one around it.
+    /// A claim holds from now on instead of the one before, or of the one around it. `is_gone`: whether an access point is no member and owns
+    /// nothing.
     pub(crate) fn claim_holds(
         &mut self,
         claim: &Claim,
         before: Option<&Claim>,
         around: Option<&Claim>,
         digest_of: impl Fn(&AccessPoint) -> u64,
+        is_gone: impl Fn(&AccessPoint) -> bool,
         now: Moment,
     ) {
-        for member in self.consistent.claim_holds(claim, before, around, digest_of, now) {
+        for member in self.consistent.claim_holds(claim, before, around, digest_of, &is_gone, now) {
             if let Some(heard) = self.heard.get(&member) {
-                self.consistent.look(member, heard, now);
+                self.consistent.look(member, heard, &is_gone, now);
             }
         }
     }
@@ -563,6 +571,10 @@ mod tests {
         assert_eq!(tally.summary().by[&Dimension::Status]["down: certificate-expired"].servers, 1);
     }
 
+    fn nobody(_: &AccessPoint) -> bool {
+        false
+    }
+
     #[test]
     fn an_answer_is_exact_only_when_every_owner_speaks_of_the_claims_we_know() {
         let (a, b) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
@@ -581,12 +593,12 @@ mod tests {
         };
         let mut rolls = RollUps::default();
         let owners: BTreeMap<_, _> = [(a, 7), (b, 8)].into();
-        assert!(rolls.hear(roll_up(a, 1, 7, 10), Moment(0)));
+        assert!(rolls.hear(roll_up(a, 1, 7, 10), nobody, Moment(0)));
         let results = rolls.results(a, &owners, &[a, b], Moment(5));
         assert!(!results.exact && results.in_transition_text.unwrap().contains("waiting for totals from"));
-        assert!(rolls.hear(roll_up(b, 5, 9, 1), Moment(3)));
+        assert!(rolls.hear(roll_up(b, 5, 9, 1), nobody, Moment(3)));
         assert!(!rolls.results(a, &owners, &[a, b], Moment(5)).exact);
-        assert!(rolls.hear(roll_up(b, 6, 8, 20), Moment(4)) && !rolls.hear(roll_up(b, 5, 9, 1), Moment(5)));
+        assert!(rolls.hear(roll_up(b, 6, 8, 20), nobody, Moment(4)) && !rolls.hear(roll_up(b, 5, 9, 1), nobody, Moment(5)));
         let results = rolls.results(a, &owners, &[a, b], Moment(5));
         assert_eq!((results.exact, results.summary.total.pages, results.oldest_roll_up_age_ms, results.covers.len()), (true, 30, 5, 2));
         assert!(!rolls.results(a, &owners, &[a], Moment(5)).exact, "a silent owner's numbers may be behind");
@@ -611,8 +623,8 @@ mod tests {
             summary: Summary::default(),
         };
         let mut rolls = RollUps::default();
-        assert!(rolls.hear(told(900), Moment(0)));
-        assert!(!rolls.hear(told(7), Moment(30_000)), "it may be an earlier one that came late");
-        assert!(rolls.hear(told(8), Moment(30_001)) && rolls.hear(told(9), Moment(30_002)));
+        assert!(rolls.hear(told(900), nobody, Moment(0)));
+        assert!(!rolls.hear(told(7), nobody, Moment(30_000)), "it may be an earlier one that came late");
+        assert!(rolls.hear(told(8), nobody, Moment(30_001)) && rolls.hear(told(9), nobody, Moment(30_002)));
     }
 }

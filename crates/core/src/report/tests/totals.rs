@@ -15,6 +15,7 @@ const B: AccessPoint = AccessPoint([2; 32]);
 /// Two members' totals and a map; what a member holds is told by a number.
 struct Told {
     rolls: RollUps,
+    live: Vec<AccessPoint>,
     owners: BTreeMap<AccessPoint, u64>,
     version: u64,
     now: Moment,
@@ -23,7 +24,7 @@ struct Told {
 impl Told {
     /// A holds two subnets with 30 pages together, B one with 5.
     fn new() -> Told {
-        let mut told = Told { rolls: RollUps::default(), owners: BTreeMap::new(), version: 0, now: Moment(1_000) };
+        let mut told = Told { rolls: RollUps::default(), live: vec![A, B], owners: BTreeMap::new(), version: 0, now: Moment(1_000) };
         told.claim(1, A, None, (A, 10), false);
         told.claim(2, B, None, (B, 20), false);
         told.tell(A, 10, 2, 30);
@@ -51,7 +52,8 @@ impl Told {
         self.owners.insert(holds.0, holds.1);
         let (claim, owners) = (Told::made(subnet, owner, released), &self.owners);
         let before = before.map(|(owner, released)| Told::made(subnet, owner, released));
-        self.rolls.claim_holds(&claim, before.as_ref(), None, |member| owners.get(member).copied().unwrap_or(0), self.now);
+        let is_gone = |member: &AccessPoint| !owners.contains_key(member) && !self.live.contains(member);
+        self.rolls.claim_holds(&claim, before.as_ref(), None, |member| owners.get(member).copied().unwrap_or(0), is_gone, self.now);
     }
 
     fn tell(&mut self, owner: AccessPoint, claims_digest: u64, servers: u64, pages: u64) {
@@ -67,11 +69,12 @@ impl Told {
             price_permille: 1_000,
             summary,
         };
-        assert!(self.rolls.hear(roll_up, self.now));
+        let is_gone = |member: &AccessPoint| !self.owners.contains_key(member) && !self.live.contains(member);
+        assert!(self.rolls.hear(roll_up, is_gone, self.now));
     }
 
     fn results(&self) -> SwarmResults {
-        self.rolls.results(A, &self.owners, &[A, B], self.now)
+        self.rolls.results(A, &self.owners, &self.live, self.now)
     }
 
     fn pages(&self) -> (bool, u64, Option<u64>) {
@@ -119,6 +122,25 @@ fn when_a_move_follows_on_one_that_is_over_what_answered_in_between_goes_on_to()
 }
 
 #[test]
+fn when_a_move_follows_on_a_take_over_what_answered_in_between_goes_on_to() {
+    const C: AccessPoint = AccessPoint([3; 32]);
+    let mut told = Told::new();
+    told.live.push(C);
+    told.claim(6, C, None, (C, 30), false);
+    told.tell(C, 30, 1, 7);
+    // C dies, B takes over what it had, and tells it.
+    told.live.pop();
+    told.owners.remove(&C);
+    told.claim(6, B, Some((C, false)), (B, 21), false);
+    told.tell(B, 21, 2, 12);
+    assert_eq!(told.pages(), (true, 42, None));
+    told.tell(B, 21, 2, 90);
+    assert_eq!(told.pages(), (true, 120, None));
+    told.claim(2, B, Some((B, false)), (B, 22), true);
+    assert_eq!(told.pages(), (false, 120, Some(0)), "not back to before the take-over");
+}
+
+#[test]
 fn totals_grow_while_subnets_are_awarded_one_after_the_other() {
     let mut told = Told::new();
     told.claim(4, B, None, (B, 22), false);
@@ -144,7 +166,7 @@ fn what_a_member_no_longer_counts_is_not_counted_for_longer() {
 /// We were started a moment ago, and others hand subnets over of which our map says nothing new yet.
 #[test]
 fn before_a_member_told_what_fits_the_map_its_totals_grow_and_do_not_fall() {
-    let mut told = Told { rolls: RollUps::default(), owners: BTreeMap::new(), version: 0, now: Moment(1_000) };
+    let mut told = Told { rolls: RollUps::default(), live: vec![A, B], owners: BTreeMap::new(), version: 0, now: Moment(1_000) };
     told.claim(1, A, None, (A, 10), false);
     let pages = |told: &Told| told.results().summary.total.pages;
     told.tell(A, 11, 1, 20);
