@@ -40,6 +40,7 @@ pub mod run_totals;
 pub mod seen;
 pub mod server_rows;
 pub mod sketch;
+pub mod split;
 pub mod subnet;
 pub mod summary;
 pub mod survey;

@@ -5,6 +5,7 @@ use super::{
     record::{RunState, ServerStatus},
     run_history::RunSummary,
     server_rows::{HistoryRow, RunRow},
+    split::{NO_LABEL, Split},
     summary::Dimension,
     url::Host,
 };
@@ -95,10 +96,27 @@ pub struct RunTotals {
     pub by: BTreeMap<Dimension, BTreeMap<String, RunCounts>>,
     /// The same for each label, as in `sector=university`; a server with two values of a label counts for both.
     pub labels: BTreeMap<String, RunCounts>,
+    /// The two splits that are shown together, if any are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub crossed_by: Vec<&'static str>,
+    /// The sums over the servers that have both values, in the order of the values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<RunCell>,
     /// Servers without this run on record: it has not come to them, they were not known then, or it was too long ago to be kept.
     pub servers_without: u64,
     #[serde(skip)]
     seen: BTreeSet<Host>,
+    #[serde(skip)]
+    pair: Option<[Split; 2]>,
+}
+
+/// What servers with two values come to in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunCell {
+    /// The values of the two splits.
+    pub values: [String; 2],
+    /// The sums.
+    pub counts: RunCounts,
 }
 
 /// The splits of which a run's summary keeps the value.
@@ -132,7 +150,42 @@ impl RunTotals {
     /// Without servers.
     pub fn new(run: u32) -> RunTotals {
         let (by, labels) = (RUN_SPLITS.map(|split| (split, BTreeMap::new())).into(), BTreeMap::new());
-        RunTotals { run, total: RunCounts::default(), by, labels, servers_without: 0, seen: BTreeSet::new() }
+        RunTotals {
+            run,
+            total: RunCounts::default(),
+            by,
+            labels,
+            crossed_by: Vec::new(),
+            cells: Vec::new(),
+            servers_without: 0,
+            seen: BTreeSet::new(),
+            pair: None,
+        }
+    }
+
+    /// Also by these splits together, if they are two of which a run keeps the values.
+    pub fn crossed(mut self, by: &[Split]) -> RunTotals {
+        if let [one, other] = *by {
+            (self.pair, self.crossed_by) = (Some([one, other]), vec![one.name(), other.name()]);
+        }
+        self
+    }
+
+    fn enter_cells(&mut self, pair: [Split; 2], (host, run): (&Host, &RunRow), labels: &[String]) {
+        let values = pair.map(|split| match split {
+            Split::By(split) => value(split, host, run).into_iter().collect(),
+            Split::Label if labels.is_empty() => vec![NO_LABEL.to_owned()],
+            Split::Label => labels.to_vec(),
+            Split::Rule => Vec::new(),
+        });
+        let [ones, others] = &values;
+        for values in ones.iter().flat_map(|one| others.iter().map(move |other| [one.clone(), other.clone()])) {
+            let at = self.cells.binary_search_by(|cell| cell.values.cmp(&values)).unwrap_or_else(|at| {
+                self.cells.insert(at, RunCell { values, counts: RunCounts::default() });
+                at
+            });
+            self.cells[at].counts.add(&run.summary);
+        }
     }
 
     /// Enters a server with its labels. One that comes a second time, because another member owns it by now, is left aside.
@@ -148,6 +201,10 @@ impl RunTotals {
         for (split, values) in &mut self.by {
             let Some(value) = value(*split, &row.host, run) else { continue };
             values.entry(value).or_default().add(&run.summary);
+        }
+        let labels: Vec<String> = labels.into_iter().collect();
+        if let Some(pair) = self.pair {
+            self.enter_cells(pair, (&row.host, run), &labels);
         }
         for label in labels {
             self.labels.entry(label).or_default().add(&run.summary);
@@ -217,6 +274,18 @@ mod tests {
         for (split, values) in &totals.by {
             assert_eq!(sums(values), total, "{split:?}: every server has a value");
         }
+    }
+
+    #[test]
+    fn two_splits_go_together_and_a_server_counts_for_each_of_its_labels() {
+        let mut totals = RunTotals::new(1).crossed(&[Split::Label, Split::By(Dimension::Country)]);
+        let labels = ["sector=museum".to_owned(), "size=small".to_owned()];
+        totals.enter(&row("a.ke", [run(1, "KE", 10)]), labels.clone());
+        totals.enter(&row("b.ke", [run(1, "KE", 5)]), [labels[0].clone()]);
+        totals.enter(&row("c.tz", [run(1, "TZ", 3)]), []);
+        let cells: Vec<_> = totals.cells.iter().map(|cell| (cell.values.join(" "), cell.counts.servers, cell.counts.pages)).collect();
+        let expected = [("(none) TZ", 1, 3), ("sector=museum KE", 2, 15), ("size=small KE", 1, 10)];
+        assert_eq!(cells, expected.map(|(values, servers, pages)| (values.to_owned(), servers, pages)));
     }
 
     #[test]

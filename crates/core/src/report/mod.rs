@@ -6,7 +6,7 @@
 //! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
 //! * `status`: the numbers; `counters`: what was done since the start; `events`: which delegations and hand-overs ended lately
 //! * `journal_rows`: visits and links, as readers are told them
-//! * [`RowTally`]: what rows of servers come to, whoever owns them
+//! * [`RowTally`]: what rows of servers come to, whoever owns them; [`RowTable`]: the same by one or two splits
 //! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
 //! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
@@ -23,6 +23,7 @@ pub mod journal_rows;
 mod machine;
 mod never_contacted;
 mod reason;
+mod row_table;
 mod rows;
 mod status;
 mod stays;
@@ -35,6 +36,7 @@ mod why;
 
 pub use counters::Counters;
 pub(crate) use machine::{BesidesSums, Report};
+pub use row_table::RowTable;
 pub use rows::RowTally;
 pub use status::Outside;
 pub(crate) use tally::oldest_told;

@@ -1,0 +1,171 @@
+//! How do one or two splits of servers go together, when it is the reader who sums their rows?
+
+use super::tally::{Whereabouts, counts_of, values_of};
+use nearcrawl_model::{
+    record::ServerRecord,
+    server_rows::ServerRow,
+    split::{NO_LABEL, NONE_DETECTED, NOT_EVALUATED, Split},
+    summary::Counts,
+    url::Host,
+};
+use std::collections::BTreeMap;
+
+/// The values of one split that a server has, each with the failures that count for it, if these are not all of the server's.
+type Values = Vec<(String, Option<u64>)>;
+
+/// The sums of rows of servers by one or two splits, each server once: while one is on its way from an owner to another, both may tell of it.
+///
+/// Memory: about 300 bytes and the values for each server.
+#[derive(Debug)]
+pub struct RowTable {
+    by: Vec<Split>,
+    rows: BTreeMap<Host, Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    /// Run and requests: of two rows of one server the later one counts.
+    rank: (u32, u64),
+    counts: Counts,
+    /// In the order of the splits.
+    values: Vec<Values>,
+}
+
+impl RowTable {
+    /// A table without servers, by these splits in this order.
+    pub fn new(by: Vec<Split>) -> RowTable {
+        RowTable { by, rows: BTreeMap::new() }
+    }
+
+    /// Enters a row, with its labels by the survey that is asked about, as in `sector=university`.
+    pub fn enter(&mut self, row: &ServerRow, labels: impl IntoIterator<Item = String>) {
+        let rank = (row.record.run, row.record.requests);
+        if self.rows.get(&row.record.host).is_some_and(|known| known.rank > rank) {
+            return;
+        }
+        let whereabouts =
+            Whereabouts { country: row.country.clone(), registry: row.registry.clone(), organisation: row.organisation.clone() };
+        let of_owners = values_of(&row.record, whereabouts);
+        let labels: Vec<String> = labels.into_iter().collect();
+        let values = self.by.iter().map(|split| match split {
+            Split::By(wanted) => of_owners.iter().filter(|(by, _)| by == wanted).map(|(_, value)| (value.clone(), None)).collect(),
+            Split::Label if labels.is_empty() => vec![(NO_LABEL.to_owned(), None)],
+            Split::Label => labels.iter().map(|label| (label.clone(), None)).collect(),
+            Split::Rule => rules_of(&row.record),
+        });
+        let entered = Row { rank, counts: counts_of(&row.record), values: values.collect() };
+        self.rows.insert(row.record.host.clone(), entered);
+    }
+
+    /// How many servers were entered.
+    pub fn servers(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The sums over the servers that have all these values, in the order of the splits. A server with several values counts for each, so
+    /// cells by label or rule do not add up to the total; of a rule the detected failures are those of this rule alone.
+    pub fn cells(&self) -> BTreeMap<Vec<String>, Counts> {
+        let mut cells = BTreeMap::<Vec<String>, Counts>::new();
+        for row in self.rows.values() {
+            let mut combined = vec![(Vec::new(), row.counts)];
+            for values in &row.values {
+                let with = |(before, counts): &(Vec<String>, Counts)| {
+                    let (before, counts) = (before.clone(), *counts);
+                    values.iter().map(move |(value, failures)| {
+                        let names = before.iter().chain([value]).cloned().collect();
+                        (names, Counts { detected_failures: failures.unwrap_or(counts.detected_failures), ..counts })
+                    })
+                };
+                combined = combined.iter().flat_map(with).collect();
+            }
+            for (values, counts) in combined {
+                cells.entry(values).or_default().add(&counts);
+            }
+        }
+        cells
+    }
+}
+
+fn rules_of(record: &ServerRecord) -> Values {
+    let Some(sums) = record.evaluation.as_ref().filter(|sums| sums.pages > 0) else {
+        return vec![(NOT_EVALUATED.to_owned(), None)];
+    };
+    let failed = sums.failures.iter().filter(|(_, failures)| **failures > 0);
+    let failed: Values = failed.map(|(rule, failures)| (rule.id().to_owned(), Some(*failures))).collect();
+    if failed.is_empty() { vec![(NONE_DETECTED.to_owned(), None)] } else { failed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::site::Site;
+    use nearcrawl_model::{
+        access_point::AccessPoint,
+        evaluation::{EvaluationCounts, Rule},
+        ids::SiteNumber,
+        journal::JournalKey,
+        summary::Dimension,
+        time::WallTime,
+    };
+
+    fn row(host: &str, country: &str, pages: u64, failures: Option<&[(Rule, u64)]>) -> ServerRow {
+        let host: Host = host.parse().unwrap();
+        let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.clone(), run: 1 };
+        let mut record = Site::open(key, "9.0.0.1".parse().unwrap(), host, SiteNumber(1), WallTime(0)).record;
+        (record.run, record.requests, record.pages) = (2, pages + 1, pages);
+        record.evaluation = failures.map(|failures| EvaluationCounts {
+            pages,
+            failures: failures.iter().copied().collect(),
+            ..EvaluationCounts::default()
+        });
+        ServerRow {
+            access_point: AccessPoint([1; 32]),
+            country: country.to_owned(),
+            registry: "afrinic".to_owned(),
+            organisation: "Museum".to_owned(),
+            inclusion_probability: None,
+            surveys: Vec::new(),
+            record,
+        }
+    }
+
+    fn cells(table: &RowTable) -> Vec<(String, u64, u64, u64)> {
+        let cell = |(values, counts): (Vec<String>, Counts)| (values.join(" "), counts.servers, counts.pages, counts.detected_failures);
+        table.cells().into_iter().map(cell).collect()
+    }
+
+    #[test]
+    fn a_server_counts_for_each_rule_that_it_fails_with_the_failures_of_that_rule() {
+        let mut table = RowTable::new(vec![Split::Rule, Split::By(Dimension::Country)]);
+        let both = [(Rule::PageTitle, 3), (Rule::PageLanguage, 5)];
+        for row in [
+            row("a.ke", "KE", 10, Some(&both)),
+            row("b.ke", "KE", 4, Some(&both[..1])),
+            row("c.tz", "TZ", 6, Some(&[])),
+            row("d.tz", "TZ", 7, None),
+        ] {
+            table.enter(&row, []);
+        }
+        // Another member has an older row of the first one.
+        let mut older = row("a.ke", "ZA", 90, None);
+        older.record.run = 1;
+        table.enter(&older, []);
+        let told = [
+            ("(none detected) TZ".to_owned(), 1, 6, 0),
+            ("(not evaluated) TZ".to_owned(), 1, 7, 0),
+            ("2779a5 KE".to_owned(), 2, 14, 6),
+            ("b5c3f8 KE".to_owned(), 1, 10, 5),
+        ];
+        assert_eq!((cells(&table), table.servers()), (told.to_vec(), 4));
+    }
+
+    #[test]
+    fn a_server_counts_for_each_of_its_labels_and_one_without_has_a_cell_too() {
+        let mut table = RowTable::new(vec![Split::Label, Split::By(Dimension::Tld)]);
+        table.enter(&row("a.ke", "KE", 10, None), ["sector=museum".to_owned(), "size=small".to_owned()]);
+        table.enter(&row("b.ke", "KE", 4, None), ["sector=museum".to_owned()]);
+        table.enter(&row("c.tz", "TZ", 6, None), []);
+        let told = [("(none) tz".to_owned(), 1, 6, 0), ("sector=museum ke".to_owned(), 2, 14, 0), ("size=small ke".to_owned(), 1, 10, 0)];
+        assert_eq!(cells(&table), told);
+    }
+}
