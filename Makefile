@@ -72,8 +72,7 @@ label = "$$(date -I), $$(git describe --always --dirty)"
 
 .PHONY: crowd
 crowd: ## one address with 100,000 hosts beside 1,000 servers in the simulated swarm, and without (CROWD=100000,1000)
-	@. scripts/env.sh; NEARCRAWL_CROWD=$(CROWD) cargo nextest run --release --locked --package nearcrawl-lab --success-output final \
-		swarm::tests::crowd
+	@. scripts/env.sh; NEARCRAWL_CROWD=$(CROWD) cargo test --quiet --release --locked --package nearcrawl-lab --lib -- --nocapture swarm::tests::crowd
 
 .PHONY: sweep
 sweep: ## 200 random courses of twelve simulated members, an hour each, and a row in docs/SWEEPS.md (SWEEP="--seeds 1..41 --minutes 30")
