@@ -23,6 +23,7 @@ mod plan;
 mod renamed;
 mod report;
 mod results;
+mod row_table;
 mod run;
 mod run_results;
 mod seed;

@@ -5,6 +5,7 @@ use super::{
     error::{CommandError, Exit},
     evaluate, json,
     owners::Source,
+    row_table::{RowTableView, row_table},
     run::results_of_member,
     run_results::{Question, run_results},
     survey,
@@ -12,8 +13,9 @@ use super::{
 };
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
-    cross_table::{Cell, CrossTableView},
+    cross_table::{Cell, CrossTableView, Pair},
     distinct::{DistinctCount, DistinctView},
+    split::Split,
     summary::{Counts, Dimension, Summary, SwarmResults},
     survey::SurveyRef,
     view::{Span, counted},
@@ -30,30 +32,27 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl results --by tld --csv > tlds.csv\n  \
     nearcrawl results --by country,tls\n  \
     nearcrawl results --survey universities --by label\n  \
+    nearcrawl results --survey universities --by label,rule\n  \
+    nearcrawl results --by rule,country --csv > rules.csv\n  \
     nearcrawl results --run 2 --survey universities --by country\n  \
     nearcrawl results --json | jq .exact\n  \
     nearcrawl results --distinct --csv\n  \
     nearcrawl results --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    --by with two breakdowns asks all members, which takes up to 3 s. --member asks a member of any swarm over the network, without joining it. \
+    --by with two breakdowns asks all members, which takes up to 3 s. By rule, or two breakdowns of a survey or with --member, the rows of all servers \
+    are read from their owners and summed here. --member asks a member of any swarm over the network, without joining it. \
     --run sums up one run from the histories that the owners keep: a server counts where it was and with what it answered then, and for the surveys \
     that it belongs to today.";
 
-/// A dimension as `--by` takes it, or the labels of a survey.
+/// A split as `--by` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct By(Option<Dimension>);
+struct By(Split);
 
-impl By {
-    fn name(self) -> &'static str {
-        self.0.map_or("label", Dimension::name)
-    }
-}
-
-/// [`Dimension::ALL`] with [`By`] around each, and the labels: what clap needs to borrow.
-const ALL: [By; Dimension::ALL.len() + 1] = {
-    let mut all = [By(None); Dimension::ALL.len() + 1];
+/// [`Split::ALL`] with [`By`] around each: what clap needs to borrow.
+const ALL: [By; Split::ALL.len()] = {
+    let mut all = [By(Split::Label); Split::ALL.len()];
     let mut at = 0;
-    while at < Dimension::ALL.len() {
-        all[at] = By(Some(Dimension::ALL[at]));
+    while at < all.len() {
+        all[at] = By(Split::ALL[at]);
         at += 1;
     }
     all
@@ -65,7 +64,7 @@ impl ValueEnum for By {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()).help(self.0.map_or("label of a survey, with --survey", Dimension::meaning)))
+        Some(PossibleValue::new(self.0.name()).help(self.0.meaning()))
     }
 }
 
@@ -96,17 +95,22 @@ pub struct ResultsArgs {
 
 /// Asks a daemon for the totals and formats them.
 pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    let by: Vec<Split> = args.by.iter().map(|by| by.0).collect();
+    check(&by, args.survey.is_some())?;
+    let (survey, member) = (args.survey.as_ref(), args.member.as_deref());
     if let Some(run) = args.run {
-        return of_run(args, run, style).await;
+        return run_results(&Question { run, survey, by: &by, member, api: &args.api, csv: args.csv }, style).await;
     }
-    if let Some(survey) = &args.survey {
+    // Owners sum by one split, and by two for a daemon that asks them; what else there is the reader sums.
+    let rows_are_summed_here = by.contains(&Split::Rule) || (by.len() == 2 && (survey.is_some() || member.is_some()));
+    if rows_are_summed_here {
+        return summed_here(&row_table(&by, survey, member, args.api.api.as_deref()).await?, args, style);
+    }
+    if let Some(survey) = survey {
         return of_survey(args, survey, style).await;
     }
-    if args.by.contains(&By(None)) {
-        return Err(CommandError::new(Exit::Usage, "--by label needs --survey: labels are what a survey says of its hosts".to_owned()));
-    }
-    if args.by.len() > 1 {
-        return cross_table(args, style).await;
+    if let [Split::By(one), Split::By(other)] = by[..] {
+        return cross_table((one, other), args, style).await;
     }
     if args.distinct {
         return distinct_only(&distinct(args).await?, args, style);
@@ -114,7 +118,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
     let (results, distinct) = tokio::join!(totals(args), distinct(args));
     let mut results = results?;
     if let [by] = args.by[..] {
-        results.summary.by.retain(|dimension, _| Some(*dimension) == by.0);
+        results.summary.by.retain(|dimension, _| Split::By(*dimension) == by.0);
     }
     match (args.api.json, args.csv) {
         (true, _) => json(&Told { results: &results, distinct: distinct.ok() }),
@@ -129,25 +133,27 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
     }
 }
 
-/// The sums of one run.
-async fn of_run(args: &ResultsArgs, run: u32, style: Style) -> Result<String, CommandError> {
-    if args.by.len() > 1 {
-        return Err(CommandError::new(Exit::Usage, "--run takes one breakdown at a time".to_owned()).hint("write it like --by country"));
+/// Whether these splits can be shown.
+fn check(by: &[Split], of_survey: bool) -> Result<(), CommandError> {
+    let wrong = |why: &str| Err(CommandError::new(Exit::Usage, why.to_owned()));
+    match by {
+        [_, _, _, ..] => {
+            wrong("--by takes one or two breakdowns").map_err(|error: CommandError| error.hint("write them like --by country,tls"))
+        }
+        [one, other] if one == other => {
+            wrong("--by names one breakdown twice").map_err(|error: CommandError| error.hint("write two like --by country,tls"))
+        }
+        _ if by.contains(&Split::Label) && !of_survey => wrong("--by label needs --survey: labels are what a survey says of its hosts"),
+        _ => Ok(()),
     }
-    let (survey, member) = (args.survey.as_ref(), args.member.as_deref());
-    let by = args.by.first().map(|by| by.0);
-    run_results(&Question { run, survey, by, member, api: &args.api, csv: args.csv }, style).await
 }
 
 /// The totals of a survey.
 async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<String, CommandError> {
-    if args.by.len() > 1 {
-        return Err(CommandError::new(Exit::Usage, "--survey takes one breakdown at a time".to_owned()).hint("write it like --by country"));
-    }
     let mut results = survey::results(args.member.as_deref(), &args.api, survey).await?;
     if let [by] = args.by[..] {
-        results.summary.by.retain(|dimension, _| Some(*dimension) == by.0);
-        if by.0.is_some() {
+        results.summary.by.retain(|dimension, _| Split::By(*dimension) == by.0);
+        if by.0 != Split::Label {
             results.labels.clear();
         }
     }
@@ -227,17 +233,7 @@ fn distinct_freshness(view: &DistinctView) -> String {
 }
 
 /// The sums by two dimensions at once.
-async fn cross_table(args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
-    let wrong = |why: &str, hint: &str| CommandError::new(Exit::Usage, why.to_owned()).hint(hint.to_owned());
-    let [one, other] = args.by[..] else {
-        return Err(wrong("--by takes one or two breakdowns", "write them like --by country,tls"));
-    };
-    if one == other {
-        return Err(wrong("--by names one breakdown twice", "write two like --by country,tls"));
-    }
-    if args.member.is_some() {
-        return Err(wrong("a member tells --member one breakdown at a time", "ask a daemon of the swarm for two"));
-    }
+async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
     let by = format!("{},{}", one.name(), other.name());
     let table: CrossTableView = ApiClient::new(&args.api)?.get("/api/cross-table", &[("by", &by)]).await?;
     let warning = table.in_transition_text.as_ref().map(|why| format!("in transition: {why}"));
@@ -252,14 +248,55 @@ async fn cross_table(args: &ResultsArgs, style: Style) -> Result<String, Command
 }
 
 fn table_text(view: &CrossTableView, style: Style) -> String {
-    let [one, other] = view.by.map(Dimension::name);
-    let mut table = Table::new(&[one, other, ">servers", ">up", ">pages", ">requests", ">bytes", ">failed"]);
-    for Cell { values: [one, other], counts } in &view.cells {
-        let numbers = [counts.servers, counts.up, counts.pages, counts.requests].map(|number| number.to_string());
-        let row = [one.clone(), other.clone()].into_iter().chain(numbers).chain([bytes(counts.bytes), counts.failed.to_string()]);
-        table.row(row.collect());
+    let cells = view.cells.iter().map(|Cell { values, counts }| (values.as_slice(), counts));
+    cells_text(&view.by.map(Dimension::name), cells, style)
+}
+
+fn cells_text<'a>(by: &[&'static str], cells: impl Iterator<Item = (&'a [String], &'a Counts)>, style: Style) -> String {
+    let mut names = by.to_vec();
+    names.extend([">servers", ">up", ">pages", ">requests", ">bytes", ">failed"]);
+    names.extend(by.contains(&Split::Rule.name()).then_some(">failures"));
+    let mut table = Table::new(&names);
+    for (values, counts) in cells {
+        let mut row = values.to_vec();
+        row.extend([counts.servers, counts.up, counts.pages, counts.requests].map(|number| number.to_string()));
+        row.extend([bytes(counts.bytes), counts.failed.to_string(), counts.detected_failures.to_string()]);
+        row.truncate(names.len());
+        table.row(row);
     }
     table.text(style)
+}
+
+/// The sums that were made of rows.
+fn summed_here(view: &RowTableView, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    let missing = (!view.all_owners_answered).then(|| format!("servers are missing: {}", view.missing_text.join("; ")));
+    match (args.api.json, args.csv) {
+        (true, _) => json(view),
+        (_, true) => {
+            missing.iter().for_each(|missing| drop(writeln!(io::stderr(), "warning: {missing}")));
+            match view.by[..] {
+                [one, other] => {
+                    let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk()?, &cell.counts)));
+                    rows_csv([one, other], &[], cells.map(|(values, counts)| (values.each_ref().map(String::as_str), counts, Vec::new())))
+                }
+                _ => {
+                    let name = view.by.first().copied().unwrap_or_default();
+                    let rows =
+                        view.cells.iter().flat_map(|cell| cell.values.iter().map(move |value| ([name, value.as_str()], &cell.counts)));
+                    rows_csv(["dimension", "value"], &[], rows.map(|(names, counts)| (names, counts, Vec::new())))
+                }
+            }
+        }
+        _ => {
+            let of = view.survey.as_ref().map_or_else(String::new, |survey| format!(" of survey {survey}"));
+            let text = style.heading(&format!("{}{of}", counted(view.servers, "server"))) + "\n";
+            let cells = view.cells.iter().map(|cell| (cell.values.as_slice(), &cell.counts));
+            let several = view.by.iter().any(|by| [Split::Rule.name(), Split::Label.name()].contains(by));
+            let adds_up = several.then(|| paragraph("A server with several labels, or that fails several rules, counts for each."));
+            let missing = missing.iter().map(|missing| paragraph(missing));
+            Ok(missing.chain(adds_up).fold(text, |text, line| text + &line) + "\n" + &cells_text(&view.by, cells, style))
+        }
+    }
 }
 
 /// One row for each cell; all add up to the total.

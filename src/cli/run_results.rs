@@ -9,8 +9,9 @@ use super::{
     table::{Style, Table, bytes, paragraph},
 };
 use nearcrawl_model::{
-    run_totals::{RUN_SPLITS, RunCounts, RunTotals},
+    run_totals::{RUN_SPLITS, RunCell, RunCounts, RunTotals},
     server_rows::{HistoryRow, RowsOf},
+    split::Split,
     summary::Dimension,
     survey::SurveyRef,
     view::counted,
@@ -28,8 +29,8 @@ pub struct Question<'a> {
     pub run: u32,
     /// Only servers of this survey.
     pub survey: Option<&'a SurveyRef>,
-    /// Only this split: a dimension, or the labels.
-    pub by: Option<Option<Dimension>>,
+    /// Only this split, or how these two go together; all splits, one by one, if there is none.
+    pub by: &'a [Split],
     /// Who is asked.
     pub member: Option<&'a str>,
     pub api: &'a ApiArgs,
@@ -55,11 +56,14 @@ pub async fn run_results(question: &Question<'_>, style: Style) -> Result<String
         return Err(CommandError::new(Exit::Data, format!("no server{of} has a run {} on record", question.run))
             .hint("`nearcrawl export history` has the runs of every server"));
     }
-    if let Some(by) = question.by {
-        totals.by.retain(|split, _| Some(*split) == by);
-        if by.is_some() {
+    if let [by] = *question.by {
+        totals.by.retain(|split, _| Split::By(*split) == by);
+        if by != Split::Label {
             totals.labels.clear();
         }
+    }
+    if question.by.len() > 1 {
+        (totals.by, totals.labels) = (BTreeMap::new(), BTreeMap::new());
     }
     if !missing.is_empty() && !question.api.json {
         // Not among the figures: what is read by program stays so.
@@ -73,23 +77,21 @@ pub async fn run_results(question: &Question<'_>, style: Style) -> Result<String
 }
 
 fn check(question: &Question<'_>) -> Result<(), CommandError> {
-    match question.by {
-        Some(None) if question.survey.is_none() => {
-            Err(CommandError::new(Exit::Usage, "--by label needs --survey: labels are what a survey says of its hosts".to_owned()))
-        }
-        Some(Some(split)) if !RUN_SPLITS.contains(&split) => {
-            let splits = RUN_SPLITS.map(Dimension::name).join(", ");
-            Err(CommandError::new(Exit::Usage, format!("a run keeps no {} of a server", split.name()))
-                .hint(format!("--run goes with --by {splits}, and label with --survey")))
-        }
-        _ => Ok(()),
-    }
+    let is_kept = |split: &Split| match split {
+        Split::By(split) => RUN_SPLITS.contains(split),
+        Split::Label => true,
+        Split::Rule => false,
+    };
+    let Some(split) = question.by.iter().find(|split| !is_kept(split)) else { return Ok(()) };
+    let splits = RUN_SPLITS.map(Dimension::name).join(", ");
+    Err(CommandError::new(Exit::Usage, format!("a run keeps no {} of a server", split.name()))
+        .hint(format!("--run goes with --by {splits}, and label with --survey")))
 }
 
 async fn gather(question: &Question<'_>) -> Result<(RunTotals, Vec<String>), CommandError> {
     let mut source = Source::of(question.member, question.api.api.as_deref()).await?;
     let owners = source.owners().await?;
-    let (mut totals, mut unreadable) = (RunTotals::new(question.run), 0);
+    let (mut totals, mut unreadable) = (RunTotals::new(question.run).crossed(question.by), 0);
     let mut filter = SurveyFilter::new(question.survey);
     let enter = |_, row: &str| {
         let Ok(row) = serde_json::from_str::<HistoryRow>(row) else {
@@ -111,7 +113,7 @@ async fn gather(question: &Question<'_>) -> Result<(RunTotals, Vec<String>), Com
 }
 
 fn text(totals: &RunTotals, survey: Option<&SurveyRef>, style: Style) -> String {
-    let RunTotals { run, total, by, labels, servers_without, .. } = totals;
+    let RunTotals { run, total, by, labels, servers_without, cells, .. } = totals;
     let of = survey.map_or_else(String::new, |survey| format!(" of survey {survey}"));
     let servers = format!("{} ({} up)", counted(total.servers, "server"), total.up);
     let (pages, requests) = (counted(total.pages, "page"), counted(total.requests, "request"));
@@ -130,6 +132,9 @@ fn text(totals: &RunTotals, survey: Option<&SurveyRef>, style: Style) -> String 
     if !apart.is_empty() {
         text += &paragraph(&apart.join("; "));
     }
+    if !cells.is_empty() {
+        text += &format!("\n{}", cells_text(totals, style));
+    }
     for (split, values) in by {
         text += &format!("\n{}", breakdown(split.name(), values, style));
     }
@@ -139,46 +144,57 @@ fn text(totals: &RunTotals, survey: Option<&SurveyRef>, style: Style) -> String 
     text
 }
 
+/// What tables have of sums.
+const NUMBERS: [&str; 10] =
+    [">servers", ">up", ">pages", ">requests", ">size", ">moved", ">failed", ">evaluated", ">failing", ">unfinished"];
+
+fn numbers(counts: &RunCounts) -> [String; 10] {
+    [
+        counts.servers.to_string(),
+        counts.up.to_string(),
+        counts.pages.to_string(),
+        counts.requests.to_string(),
+        bytes(counts.page_bytes),
+        bytes(counts.bytes),
+        counts.failed.to_string(),
+        counts.evaluated.to_string(),
+        counts.failing.to_string(),
+        counts.unfinished.to_string(),
+    ]
+}
+
 fn breakdown(name: &str, values: &BTreeMap<String, RunCounts>, style: Style) -> String {
     let mut rows: Vec<_> = values.iter().collect();
     rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
-    let mut table = Table::new(&[
-        name,
-        ">servers",
-        ">up",
-        ">pages",
-        ">requests",
-        ">size",
-        ">moved",
-        ">failed",
-        ">evaluated",
-        ">failing",
-        ">unfinished",
-    ]);
+    let mut table = Table::new(&[name].into_iter().chain(NUMBERS).collect::<Vec<_>>());
     for (value, counts) in rows {
-        table.row(vec![
-            value.clone(),
-            counts.servers.to_string(),
-            counts.up.to_string(),
-            counts.pages.to_string(),
-            counts.requests.to_string(),
-            bytes(counts.page_bytes),
-            bytes(counts.bytes),
-            counts.failed.to_string(),
-            counts.evaluated.to_string(),
-            counts.failing.to_string(),
-            counts.unfinished.to_string(),
-        ]);
+        table.row([value.clone()].into_iter().chain(numbers(counts)).collect());
     }
     table.text(style)
 }
 
-/// One row for each value of each breakdown; the rows of one breakdown, but for the labels, add up to the total.
+fn cells_text(totals: &RunTotals, style: Style) -> String {
+    let mut cells: Vec<_> = totals.cells.iter().collect();
+    cells.sort_by(|a, b| b.counts.servers.cmp(&a.counts.servers).then_with(|| a.values.cmp(&b.values)));
+    let mut table = Table::new(&totals.crossed_by.iter().copied().chain(NUMBERS).collect::<Vec<_>>());
+    for RunCell { values, counts } in cells {
+        table.row(values.iter().cloned().chain(numbers(counts)).collect());
+    }
+    table.text(style)
+}
+
+/// One row for each value of each breakdown, or for each cell of two; the rows of one breakdown, but for the labels, add up to the total.
 fn csv(totals: &RunTotals) -> Result<String, CommandError> {
     let failed = |why: &dyn std::fmt::Display| CommandError::new(Exit::Internal, format!("the answer cannot be written as CSV: {why}"));
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(["run", "dimension", "value"].iter().chain(&RunCounts::NAMES)).map_err(|why| failed(&why))?;
+    let [one, other] = totals.crossed_by.first_chunk().copied().unwrap_or(["dimension", "value"]);
+    writer.write_record(["run", one, other].iter().chain(&RunCounts::NAMES)).map_err(|why| failed(&why))?;
     let run = totals.run.to_string();
+    for RunCell { values, counts } in &totals.cells {
+        let numbers = counts.numbers().map(|number| number.to_string());
+        let row = [&run].into_iter().chain(values).chain(&numbers);
+        writer.write_record(row).map_err(|why| failed(&why))?;
+    }
     let by = totals.by.iter().flat_map(|(split, values)| values.iter().map(|(value, counts)| (split.name(), value, counts)));
     for (split, value, counts) in by.chain(totals.labels.iter().map(|(label, counts)| ("label", label, counts))) {
         let numbers = counts.numbers().map(|number| number.to_string());

@@ -270,9 +270,12 @@ async fn two_breakdowns_go_together_in_one_table() {
     assert!(lines[2].starts_with("country  tld  servers  up") && lines[3].starts_with("KE       ke        20  20"), "{text}");
     let text = type_in(&format!("results --by country,tld --csv {api}")).await.unwrap();
     assert!(text.starts_with("country,tld,servers,up,pages,") && text.contains("\nTZ,tz,14,14,"), "{text}");
-    for (wrong, says) in
-        [("country,country", "twice"), ("country,tld,http", "one or two"), ("country,tld --member /ip4/9.0.0.1", "--member")]
-    {
+    for (wrong, says) in [
+        ("country,country", "twice"),
+        ("country,tld,http", "one or two"),
+        ("label,country", "needs --survey"),
+        ("rule,country --run 1", "no rule"),
+    ] {
         let failure = type_in(&format!("results --by {wrong} {api}")).await.unwrap_err();
         assert!(failure.exit == Exit::Usage && failure.message.contains(says), "{wrong}: {failure}");
     }

@@ -37,6 +37,16 @@ pub async fn agree_with_the_rows(swarm: &Swarm, servers: &str) {
         assert_eq!(of_a_member[name], distinct[name], "{name}");
     }
 
+    let by = ["results", "--by", "country,software", "--json"];
+    let summed_by_owners = json(&[&by[..], &["--api", &api]].concat()).await["cells"].clone();
+    let summed_here = json(&[&by[..], &["--member", &swarm.daemons[2].multiaddress()]].concat()).await;
+    assert_eq!((&summed_here["cells"], &summed_here["servers"]), (&summed_by_owners, &Value::from(rows.len())), "{summed_here}");
+    let by_rule = json(&["results", "--by", "rule,tld", "--json", "--api", &api]).await;
+    let failures =
+        by_rule["cells"].as_array().unwrap().iter().map(|cell| cell["counts"]["detected_failures"].as_u64().unwrap()).sum::<u64>();
+    let sums = &told["summary"]["total"]["detected_failures"];
+    assert_eq!((&Value::from(failures), &by_rule["all_owners_answered"]), (sums, &Value::Bool(true)), "{by_rule}");
+
     let page = swarm.common.directory.join("report.html");
     let page = page.to_str().unwrap();
     for (report, split) in

@@ -2,7 +2,7 @@
 
 use crate::support::{Ended, Ground, Habits, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::{demo::daemons::API_PORT, web::server::Log};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::Ipv4Addr,
@@ -66,6 +66,17 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
     assert_eq!(told["labels"]["sector=university"]["pages"], 3 * OF_DEPTH_2, "{told}");
     assert_eq!(told["labels"]["sector=museum"]["servers"], 1, "{told}");
     assert_eq!(told["owners"].as_object().unwrap().values().map(|servers| servers.as_u64().unwrap()).sum::<u64>(), 4);
+    for of in [["--survey", "unis"].as_slice(), &["--survey", "unis", "--run", "1"]] {
+        let arguments = [&["results", "--by", "label,status", "--json"], of].concat();
+        let table = json(&swarm.cli(1, &arguments).await);
+        let cell =
+            |cell: &Value| (cell["values"].clone(), cell["counts"]["servers"].as_u64().unwrap(), cell["counts"]["pages"].as_u64().unwrap());
+        let mut cells: Vec<_> = table["cells"].as_array().unwrap().iter().map(cell).collect();
+        cells.sort_by_key(|(_, servers, _)| *servers);
+        let expected =
+            [(json!(["sector=museum", "up"]), 1, OF_DEPTH_2 as u64), (json!(["sector=university", "up"]), 3, 3 * OF_DEPTH_2 as u64)];
+        assert_eq!(cells, expected, "{arguments:?}: {table}");
+    }
 
     // As the servers have it: those of the list, as deep as it wishes, each page once.
     let seen = asked(&log);

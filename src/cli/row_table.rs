@@ -1,0 +1,88 @@
+//! `results --by` where the reader sums: the splits of a survey, of rules, or as any member tells rows over the network.
+
+use super::{
+    error::{CommandError, Exit},
+    owners::Source,
+    survey::SurveyFilter,
+};
+use nearcrawl_core::report::RowTable;
+use nearcrawl_model::{
+    server_rows::{RowsOf, ServerRow},
+    split::Split,
+    summary::Counts,
+    survey::SurveyRef,
+    view::counted,
+};
+use serde::Serialize;
+
+/// The sums by one or two splits, of all cells.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowTableView {
+    /// The splits, in the order asked for.
+    pub by: Vec<&'static str>,
+    /// Only servers of this survey; none, if it is all.
+    pub survey: Option<String>,
+    /// How many servers were summed.
+    pub servers: u64,
+    /// Whether every owner answered.
+    pub all_owners_answered: bool,
+    /// Whose rows are missing, and why.
+    pub missing_text: Vec<String>,
+    /// The cells, those with the most servers first.
+    pub cells: Vec<RowCell>,
+}
+
+/// A cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowCell {
+    /// The values of the splits in their order.
+    pub values: Vec<String>,
+    /// The sums over the servers that have them.
+    pub counts: Counts,
+}
+
+/// Asks all owners for the rows of their servers and sums them up by these splits.
+///
+/// # Errors
+///
+/// Nobody answers, or no server belongs to the survey, or several surveys have this name.
+pub async fn row_table(
+    by: &[Split],
+    survey: Option<&SurveyRef>,
+    member: Option<&str>,
+    api: Option<&str>,
+) -> Result<RowTableView, CommandError> {
+    let mut source = Source::of(member, api).await?;
+    let owners = source.owners().await?;
+    let (mut table, mut filter, mut unreadable) = (RowTable::new(by.to_vec()), SurveyFilter::new(survey), 0_u64);
+    let enter = |_, row: &str| {
+        let Some(row) = ServerRow::read(row) else {
+            unreadable += 1;
+            return Ok(());
+        };
+        let mark = filter.find(&row.surveys);
+        if survey.is_none() || mark.is_some() {
+            table.enter(&row, mark.iter().flat_map(|mark| mark.label_texts()));
+        }
+        Ok(())
+    };
+    let mut missing = source.walk(owners, RowsOf::Servers, None, enter).await?;
+    filter.finish()?;
+    if unreadable > 0 {
+        missing.push(format!("{} cannot be read", counted(unreadable, "row")));
+    }
+    if let Some(survey) = survey.filter(|_| table.servers() == 0) {
+        return Err(CommandError::new(Exit::Data, format!("no server on record belongs to a survey {survey}"))
+            .hint("`nearcrawl survey list` shows the surveys that a daemon knows of"));
+    }
+    let mut cells: Vec<_> = table.cells().into_iter().map(|(values, counts)| RowCell { values, counts }).collect();
+    cells.sort_by(|a, b| b.counts.servers.cmp(&a.counts.servers).then_with(|| a.values.cmp(&b.values)));
+    Ok(RowTableView {
+        by: by.iter().map(|split| split.name()).collect(),
+        survey: survey.map(ToString::to_string),
+        servers: table.servers() as u64,
+        all_owners_answered: missing.is_empty(),
+        missing_text: missing,
+        cells,
+    })
+}
