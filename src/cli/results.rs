@@ -18,7 +18,7 @@ use nearcrawl_model::{
     split::Split,
     summary::{Counts, Dimension, Summary, SwarmResults},
     survey::SurveyRef,
-    view::{Span, counted},
+    view::{ResultsView, Span, counted},
 };
 use serde::Serialize;
 use std::{
@@ -121,7 +121,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
         results.summary.by.retain(|dimension, _| Split::By(*dimension) == by.0);
     }
     match (args.api.json, args.csv) {
-        (true, _) => json(&Told { results: &results, distinct: distinct.ok() }),
+        (true, _) => json(&Told { results: results.into(), distinct: distinct.ok() }),
         (_, true) => {
             // Not among the rows: whoever reads them by program wants numbers alone.
             if let Some(warning) = warning(&results) {
@@ -181,9 +181,9 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Told<'a> {
+struct Told {
     #[serde(flatten)]
-    results: &'a SwarmResults,
+    results: ResultsView,
     /// None if it is not told.
     distinct: Option<DistinctView>,
 }
@@ -243,7 +243,13 @@ async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Re
             warning.iter().for_each(|warning| drop(writeln!(io::stderr(), "warning: {warning}")));
             table_csv(&table)
         }
-        _ => Ok(paragraph(&warning.unwrap_or_else(|| "exact".to_owned())) + "\n" + &table_text(&table, style)),
+        _ => {
+            let mut total = Counts::default();
+            table.cells.iter().for_each(|cell| total.add(&cell.counts));
+            let freshness = [Some(warning.unwrap_or_else(|| "exact".to_owned())), total.first_runs()];
+            let freshness = freshness.into_iter().flatten().collect::<Vec<_>>().join("; ");
+            Ok(paragraph(&freshness) + "\n" + &table_text(&table, style))
+        }
     }
 }
 
@@ -466,7 +472,7 @@ fn columns(counts: &Counts) -> [u64; 21] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Summary, SwarmResults, warning};
+    use super::{CommandError, Counts, Exit, ResultsView, Style, Summary, SwarmResults, text, warning};
 
     fn results(exact: bool) -> SwarmResults {
         SwarmResults {
@@ -478,6 +484,24 @@ mod tests {
             summary: Summary::default(),
             consistent_age_ms: (!exact).then_some(12_000),
         }
+    }
+
+    #[test]
+    fn what_is_of_first_runs_is_told_apart_from_whole_runs_however_exact() {
+        let mut results = results(true);
+        results.summary.total = Counts { servers: 3, up: 3, pages: 6, requests: 9, unfinished: 1, ..Counts::default() };
+        let said = |results: &SwarmResults| {
+            let text = text(results, Err(CommandError::new(Exit::Data, "none".to_owned())), Style::Plain);
+            (text.split_whitespace().collect::<Vec<_>>().join(" "), serde_json::to_value(ResultsView::from(results.clone())).unwrap())
+        };
+        let (text, json) = said(&results);
+        assert!(text.contains("6 pages"), "{text}");
+        assert!(text.contains("exact; 1 server is in its first run and counted with what it has so far; totals of"), "{text}");
+        assert_eq!((&json["exact"], &json["whole_runs"]), (&true.into(), &false.into()));
+        results.summary.total.unfinished = 0;
+        let (text, json) = said(&results);
+        assert!(text.contains("exact; totals of") && !text.contains("first run"), "{text}");
+        assert_eq!((&json["exact"], &json["whole_runs"]), (&true.into(), &true.into()));
     }
 
     #[test]

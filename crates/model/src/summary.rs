@@ -224,6 +224,12 @@ impl Counts {
         format!("external links, summed over servers (not distinct): {}, {hosts}, {domains}", counted(urls, "URL"))
     }
 
+    /// How many of the servers are in their first run, of which the sums contain what there is so far; in words, none if all runs are whole.
+    pub fn first_runs(&self) -> Option<String> {
+        let (are, have) = if self.unfinished == 1 { ("is in its first run", "it has") } else { ("are in their first run", "they have") };
+        (self.unfinished > 0).then(|| format!("{} {are} and counted with what {have} so far", counted(self.unfinished, "server")))
+    }
+
     /// What limits hold back until later, in words; none if nothing is held back.
     pub fn held_back(&self) -> Option<String> {
         let parts = [
@@ -358,7 +364,8 @@ pub struct SwarmResults {
     /// The access point that computed this answer.
     #[schema(value_type = String)]
     pub answered_by: AccessPoint,
-    /// Whether the roll-ups add up to the ownership map: then the totals are exactly what was recorded.
+    /// Whether the roll-ups add up to the ownership map: then the totals are exactly what was recorded, of each server in its last whole run,
+    /// and of those that have none yet (`summary.total.unfinished`) in their first run so far.
     pub exact: bool,
     /// If not exact, why, in words.
     pub in_transition_text: Option<String>,
@@ -375,13 +382,20 @@ pub struct SwarmResults {
 }
 
 impl SwarmResults {
-    /// Whether they are exact; else how old what answers is, and why; in words.
+    /// Whether no server in the sums is in its first run.
+    pub fn of_whole_runs(&self) -> bool {
+        self.summary.total.unfinished == 0
+    }
+
+    /// Whether they are exact; else how old what answers is, and why; and what is of first runs. In words.
     pub fn freshness(&self) -> String {
-        if self.exact {
-            return "exact".to_owned();
-        }
-        let kept = self.consistent_age_ms.map(|age| format!("last consistent totals, {} old", Span(age)));
-        let parts = [Some("in transition".to_owned()), kept, self.in_transition_text.clone()];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
+        let freshness = if self.exact {
+            "exact".to_owned()
+        } else {
+            let kept = self.consistent_age_ms.map(|age| format!("last consistent totals, {} old", Span(age)));
+            let parts = [Some("in transition".to_owned()), kept, self.in_transition_text.clone()];
+            parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
+        };
+        [Some(freshness), self.summary.total.first_runs()].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }

@@ -145,7 +145,7 @@ pub async fn results(State(context): State<Context>, asked: Asked<ResultsQuery>)
     if let Some(only) = only {
         results.summary.by.retain(|dimension, _| *dimension == only);
     }
-    Ok(Json(results))
+    Ok(Json(results.into()))
 }
 
 /// How long an answer of the members is waited for.

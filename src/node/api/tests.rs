@@ -90,6 +90,7 @@ async fn every_question_is_answered_in_its_shape() {
     let text: Value = get(&node, "/api/results?by=country").await;
     assert!(text["answered_by"].as_str().unwrap().starts_with("12D3KooW"), "{text}");
     assert_eq!(text["summary"]["by"]["country"]["KE"]["servers"], 21);
+    assert_eq!(text["whole_runs"], text["summary"]["total"]["unfinished"] == 0, "{text}");
     let table: Value = get(&node, "/api/cross-table?by=country,tld").await;
     assert_eq!((&table["by"], &table["cells"][0]["values"]), (&serde_json::json!(["country", "tld"]), &serde_json::json!(["KE", "ke"])));
     node.end().await;

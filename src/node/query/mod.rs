@@ -15,13 +15,14 @@ use nearcrawl_model::{
     opt_out::{OptOutKey, OptOutView},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
+    summary::SwarmResults,
     survey::{SurveyPlan, SurveyRef, SurveyState, SurveyView},
     survey_probes::SurveyProbes,
     time::Millis,
     url::{Host, PageUrl},
     view::{
-        DeclaredLostView, EventsView, LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, ResultsView, SeedView, ServersPage,
-        StatusView, Subject, WhyView,
+        DeclaredLostView, EventsView, LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, SeedView, ServersPage, StatusView,
+        Subject, WhyView,
     },
 };
 use std::time::Duration;
@@ -81,7 +82,7 @@ pub enum Query {
         reply: Reply<Vec<OwnershipView>>,
     },
     /// The totals of the swarm, as far as they are known here.
-    Results(Reply<ResultsView>),
+    Results(Reply<SwarmResults>),
     /// How many different hosts, domains and addresses the swarm has, as far as members told it: they are asked once more.
     Distinct(Reply<DistinctView>),
     /// The totals of the swarm by two dimensions: the members are asked for them.

@@ -33,7 +33,21 @@ use std::{collections::BTreeMap, fmt, net::IpAddr};
 use utoipa::ToSchema;
 
 /// The swarm's totals, as any member answers them.
-pub type ResultsView = SwarmResults;
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ResultsView {
+    /// The totals.
+    #[serde(flatten)]
+    pub results: SwarmResults,
+    /// Whether every server is counted with a whole run. If not, `summary.total.unfinished` servers are in their first run, and the sums contain
+    /// what there is of it so far: they grow until it is over, however exact they are now.
+    pub whole_runs: bool,
+}
+
+impl From<SwarmResults> for ResultsView {
+    fn from(results: SwarmResults) -> ResultsView {
+        ResultsView { whole_runs: results.of_whole_runs(), results }
+    }
+}
 
 /// One server, as its owner has it on record.
 pub(crate) type ServerView = ServerRecord;

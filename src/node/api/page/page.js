@@ -118,11 +118,13 @@ function showResults(results) {
   const kept = results.consistent_age_ms ?? null;
   const since = kept === null ? "" : `last consistent totals, ${span(kept)} old: `;
   const why = results.exact ? "" : results.in_transition_text ? `${since}${results.in_transition_text}; ` : since;
-  say("age", `${why}totals of ${plural(results.covers.length, "member")}, the oldest ${span(results.oldest_roll_up_age_ms)} old`);
+  const inFirst = total.unfinished === 1 ? "is in its first run and counted with what it has" : "are in their first run and counted with what they have";
+  const first = total.unfinished > 0 ? `${plural(total.unfinished, "server")} ${inFirst} so far; ` : "";
+  say("age", `${why}${first}totals of ${plural(results.covers.length, "member")}, the oldest ${span(results.oldest_roll_up_age_ms)} old`);
   say("fig-servers", number(total.servers));
   const estimates = results.summary.estimates;
   const estimated = estimates.sampled > 0 ? ` (estimated ${number(estimates.up.estimated)} ± ${number(estimates.up.margin)})` : "";
-  say("sub-servers", `${number(total.up)} up${estimated}, ${number(total.unfinished)} unfinished`);
+  say("sub-servers", `${number(total.up)} up${estimated}, ${number(total.unfinished)} in their first run`);
   say("fig-pages", number(total.pages));
   const detected = `; ${plural(total.detected_failures, "accessibility failure")} detected in ${number(total.evaluated)}`;
   say("sub-pages", `in ${plural(total.requests, "request")}${total.evaluated > 0 ? detected : ""}`);
