@@ -157,7 +157,7 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
             results.labels.clear();
         }
     }
-    let missing = (!results.complete).then(|| format!("servers are missing: {}", results.missing_text.join("; ")));
+    let missing = (!results.all_owners_answered).then(|| format!("servers are missing: {}", results.missing_text.join("; ")));
     match (args.api.json, args.csv) {
         (true, _) => json(&results),
         (_, true) => {
@@ -167,9 +167,8 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
             rows_csv(["dimension", "value"], &[], by.chain(labels).map(|(names, sums)| (names, sums, Vec::new())))
         }
         _ => {
-            let freshness = missing.unwrap_or_else(|| format!("as {} told", counted(results.owners.len() as u64, "owner")));
             let mut text = style.heading(&format!("survey {}: {}", results.survey, first_line(&results.summary.total))) + "\n";
-            text += &paragraph(&freshness);
+            text += &paragraph(&results.freshness());
             text += &parts(&results.summary, style);
             if !results.labels.is_empty() {
                 text += &format!("\n{}", breakdown("label", &results.labels, None, style));

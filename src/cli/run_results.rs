@@ -41,7 +41,7 @@ pub struct Question<'a> {
 struct Told<'a> {
     survey: Option<String>,
     /// Whether every owner answered.
-    complete: bool,
+    all_owners_answered: bool,
     missing_text: &'a [String],
     #[serde(flatten)]
     totals: &'a RunTotals,
@@ -71,7 +71,7 @@ pub async fn run_results(question: &Question<'_>, style: Style) -> Result<String
     }
     if question.api.json {
         let survey = question.survey.map(ToString::to_string);
-        return json(&Told { survey, complete: missing.is_empty(), missing_text: &missing, totals: &totals });
+        return json(&Told { survey, all_owners_answered: missing.is_empty(), missing_text: &missing, totals: &totals });
     }
     if question.csv { csv(&totals) } else { Ok(text(&totals, question.survey, style)) }
 }
@@ -122,6 +122,9 @@ fn text(totals: &RunTotals, survey: Option<&SurveyRef>, style: Style) -> String 
     let mut apart = Vec::new();
     if total.unfinished > 0 {
         apart.push(format!("the run is not over at {}", counted(total.unfinished, "server")));
+    }
+    if total.held_back > 0 {
+        apart.push(format!("limits hold URLs or new hosts back at {}", counted(total.held_back, "server")));
     }
     if *servers_without > 0 {
         apart.push(format!("{} on record without this run", counted(*servers_without, "server")));

@@ -62,7 +62,7 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
         assert!(swarm.age() < LONG_ENOUGH.as_secs_f64(), "{told}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     };
-    assert_eq!((&told["complete"], &told["summary"]["total"]["servers"]), (&Value::Bool(true), &Value::from(listed.len())), "{told}");
+    assert_eq!((&told["all_owners_answered"], &told["summary"]["total"]["servers"]), (&Value::Bool(true), &Value::from(listed.len())), "{told}");
     assert_eq!(told["labels"]["sector=university"]["pages"], 3 * OF_DEPTH_2, "{told}");
     assert_eq!(told["labels"]["sector=museum"]["servers"], 1, "{told}");
     assert_eq!(told["owners"].as_object().unwrap().values().map(|servers| servers.as_u64().unwrap()).sum::<u64>(), 4);
@@ -137,6 +137,10 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
         (&Value::from(1), &Value::from(before)),
         "{told}"
     );
+    // All owners answered; that does not say that nothing waits.
+    assert_eq!((&told["all_owners_answered"], &told["servers_waiting"]), (&Value::Bool(true), &Value::from(1)), "{told}");
+    let text = swarm.cli(2, &["results", "--survey", "slow"]).await.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("at 1 server") && text.contains("wait"), "{text}");
     told_apart(&swarm, listed.len(), &host(2)).await;
     assert!(swarm.stop().await);
 }

@@ -37,6 +37,8 @@ pub struct RunCounts {
     pub evaluated: u64,
     /// Pages (among them) with a detected failure.
     pub failing: u64,
+    /// Servers whose run is over but for what a limit holds back until later.
+    pub held_back: u64,
 }
 
 impl RunCounts {
@@ -53,13 +55,14 @@ impl RunCounts {
             external_hosts: run.external_hosts,
             evaluated: run.evaluated,
             failing: run.failing,
+            held_back: u64::from(run.state == RunState::HeldBack),
         };
         for (sum, more) in self.numbers_mut().into_iter().zip(more.numbers()) {
             *sum = sum.saturating_add(more);
         }
     }
 
-    fn numbers_mut(&mut self) -> [&mut u64; 11] {
+    fn numbers_mut(&mut self) -> [&mut u64; 12] {
         [
             &mut self.servers,
             &mut self.up,
@@ -72,17 +75,18 @@ impl RunCounts {
             &mut self.external_hosts,
             &mut self.evaluated,
             &mut self.failing,
+            &mut self.held_back,
         ]
     }
 
     /// All of them in the order of [`RunCounts::NAMES`].
-    pub fn numbers(mut self) -> [u64; 11] {
+    pub fn numbers(mut self) -> [u64; 12] {
         self.numbers_mut().map(|number| *number)
     }
 
     /// What they are called, as in JSON.
-    pub const NAMES: [&'static str; 11] =
-        ["servers", "up", "unfinished", "pages", "page_bytes", "bytes", "requests", "failed", "external_hosts", "evaluated", "failing"];
+    pub const NAMES: [&'static str; 12] =
+        ["servers", "up", "unfinished", "pages", "page_bytes", "bytes", "requests", "failed", "external_hosts", "evaluated", "failing", "held_back"];
 }
 
 /// What one run came to.
@@ -250,6 +254,7 @@ mod tests {
     fn a_run_is_summed_over_the_servers_that_have_it_by_where_they_were_then() {
         let mut down = run(2, "KE", 0);
         (down.summary.status, down.summary.software) = (ServerStatus::Down, None);
+        down.summary.state = RunState::HeldBack;
         let mut running = run(2, "TZ", 3);
         running.summary.state = RunState::Running;
         let rows = [
@@ -265,7 +270,7 @@ mod tests {
         }
         let total = totals.total;
         assert_eq!((total.servers, total.up, total.unfinished, total.pages, total.requests), (3, 2, 1, 15, 18));
-        assert_eq!(totals.servers_without, 1);
+        assert_eq!((total.held_back, totals.by[&Dimension::Status]["down"].held_back, totals.servers_without), (1, 1, 1));
         let by_country = &totals.by[&Dimension::Country];
         assert_eq!(by_country.keys().map(String::as_str).collect::<Vec<_>>(), ["KE", "TZ", "ZA"]);
         assert_eq!((by_country["ZA"].pages, totals.by[&Dimension::Software]["unknown"].servers), (12, 1));

@@ -9,7 +9,7 @@ use crate::cli::{
 use nearcrawl_core::report::RowTally;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    record::{RunState, ServerStatus},
+    record::{RunState, ServerRecord, ServerStatus},
     server_rows::{RowsOf, ServerRow},
     summary::{Counts, Summary},
     survey::{SurveyMark, SurveyRef, SurveyState, SurveyView},
@@ -26,10 +26,12 @@ pub struct SurveyResults {
     pub survey: String,
     /// The member that made it; none if no server belongs to it.
     pub creator: Option<AccessPoint>,
-    /// Whether every owner answered.
-    pub complete: bool,
+    /// Whether every owner answered. Whether something waits is another question: `servers_waiting`.
+    pub all_owners_answered: bool,
     /// Whose rows are missing, and why.
     pub missing_text: Vec<String>,
+    /// Servers where something waits: URLs, because the run goes on, a page budget is used up, or the survey rests; or new hosts, for a limit.
+    pub servers_waiting: u64,
     /// How many of its servers each owner has.
     pub owners: BTreeMap<String, u64>,
     /// The sums for each label, as in `sector=university`: a server with two values of a label counts for both.
@@ -80,7 +82,14 @@ async fn walk(
 
 /// The totals of a survey.
 pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) -> Result<SurveyResults, CommandError> {
-    let Walked { rows, creator, owners, missing } = walk((member, api.api.as_deref()), survey, |_| {}).await?;
+    let mut waiting = BTreeSet::new();
+    let see = |row: &ServerRow| {
+        let ServerRecord { host, waiting: urls, held_back, .. } = &row.record;
+        let waits = *urls > 0 || held_back.is_any();
+        // Of two rows of one server the later one counts, as in the sums.
+        if waits { waiting.insert(host.clone()) } else { waiting.remove(host) };
+    };
+    let Walked { rows, creator, owners, missing } = walk((member, api.api.as_deref()), survey, see).await?;
     if creator.is_none() && member.is_none() {
         // Whether there is such a survey at all.
         let _: SurveyView = crate::cli::client::ApiClient::new(api)?.get("/api/survey", &[("name", &survey.to_string())]).await?;
@@ -91,12 +100,32 @@ pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) ->
     Ok(SurveyResults {
         survey: survey.to_string(),
         creator,
-        complete: missing.is_empty(),
+        all_owners_answered: missing.is_empty(),
         missing_text: missing,
+        servers_waiting: waiting.len() as u64,
         owners,
         labels: rows.labels(),
         summary: rows.summary().clone(),
     })
+}
+
+impl SurveyResults {
+    /// Who answered, what is of first runs, and what waits; in words.
+    pub fn freshness(&self) -> String {
+        let total = &self.summary.total;
+        let told = if self.all_owners_answered {
+            format!("as {} told", counted(self.owners.len() as u64, "owner"))
+        } else {
+            format!("servers are missing: {}", self.missing_text.join("; "))
+        };
+        let servers = counted(self.servers_waiting, "server");
+        let waiting = (self.servers_waiting > 0).then(|| match total.waiting_urls {
+            0 => format!("new hosts wait at {servers}"),
+            1 => format!("1 URL waits at {servers}"),
+            urls => format!("{urls} URLs wait at {servers}"),
+        });
+        [Some(told), total.first_runs(), waiting].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// How far the hosts of a survey are; each counts once.
