@@ -507,8 +507,8 @@ impl Daemon {
     fn asked_by_reader(&mut self, ticket: Ticket, request: PublicRequest) {
         let view = self.crawler.view();
         let response = match request {
-            _ if self.config.swarm.readers != Readers::Anybody => {
-                PublicResponse::Refused("this access point does not answer readers; ask another one".into())
+            _ if self.config.swarm.readers == Readers::Members => {
+                PublicResponse::Refused("this access point answers members of the swarm only; ask another one".into())
             }
             PublicRequest::Results => PublicResponse::Results(Box::new(view.results())),
             PublicRequest::Distinct => {

@@ -37,6 +37,10 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
     let habits = Habits { threshold_ms: 4, tlds: "[]", ..Habits::default() };
     let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
     let log = swarm.log().clone();
+    // One member answers no strangers; the others get its rows all the same.
+    let configuration = swarm.common.directory.join(format!("{}.toml", points[1]));
+    let text = std::fs::read_to_string(&configuration).unwrap().replacen("[swarm]\n", "[swarm]\nreaders = \"members\"\n", 1);
+    std::fs::write(&configuration, text).unwrap();
     swarm.start(0..3).await;
 
     let host = |number: usize| web.hosts[number].0.to_string();
@@ -141,8 +145,18 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
     assert_eq!((&told["all_owners_answered"], &told["servers_waiting"]), (&Value::Bool(true), &Value::from(1)), "{told}");
     let text = swarm.cli(2, &["results", "--survey", "slow"]).await.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("at 1 server") && text.contains("wait"), "{text}");
+    strangers_are_refused(&swarm.daemons[1].multiaddress()).await;
     told_apart(&swarm, listed.len(), &host(2)).await;
     assert!(swarm.stop().await);
+}
+
+/// A member with `readers = "members"` tells strangers nothing, and commands say why.
+async fn strangers_are_refused(member: &str) {
+    for command in [&["results"][..], &["results", "--distinct"], &["results", "--run", "1"], &["export", "servers"], &["report", "load"]] {
+        let ended = nearcrawl(&[command, &["--member", member]].concat()).await;
+        assert_eq!((ended.code, ended.said.as_str()), (Some(69), ""), "{command:?}: {ended:?}");
+        assert!(ended.complained.contains("answers members of the swarm only"), "{command:?}: {ended:?}");
+    }
 }
 
 /// Pages, links and reports of one survey, where the swarm has a server of another one, too.

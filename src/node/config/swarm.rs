@@ -15,10 +15,8 @@ pub enum Readers {
     /// All programs that can connect.
     #[default]
     Anybody,
-    /// Members of the swarm.
+    /// Members of the swarm: they keep copies of each other's records, and answer their own operators from them.
     Members,
-    /// Only this machine, by the API.
-    Nobody,
 }
 
 /// `[swarm]`: how the daemon finds and reaches other members.
@@ -54,7 +52,15 @@ impl Default for SwarmConfig {
     }
 }
 
-const READERS: &[(&str, Readers)] = &[("anybody", Readers::Anybody), ("members", Readers::Members), ("nobody", Readers::Nobody)];
+const READERS: &[(&str, Readers)] = &[("anybody", Readers::Anybody), ("members", Readers::Members)];
+
+/// Who may read. `nobody` was a value until version 0.1.0 and kept out the same as `members`.
+fn readers(value: &DeValue<'_>) -> Parsed<Readers> {
+    if value.as_str() == Some("nobody") {
+        return Err("write \"members\": members are told of each other's records in any case, and nobody else is".to_owned());
+    }
+    values::choice(READERS)(value)
+}
 
 impl SwarmConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> SwarmConfig {
@@ -65,7 +71,7 @@ impl SwarmConfig {
             bootstrap: section.list("bootstrap", default.bootstrap, dial_address),
             max_connected: section.take("max_connected", default.max_connected, values::whole(1..=10_000)),
             pre_shared_key_file: section.path("pre_shared_key_file"),
-            readers: section.take("readers", default.readers, values::choice(READERS)),
+            readers: section.take("readers", default.readers, readers),
             ignore_orders_of: section.list("ignore_orders_of", default.ignore_orders_of, peer_id),
         }
     }
