@@ -117,6 +117,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
     }
     let (results, distinct) = tokio::join!(totals(args), distinct(args));
     let mut results = results?;
+    let rule_sets = results.summary.rule_sets();
     if let [by] = args.by[..] {
         results.summary.by.retain(|dimension, _| Split::By(*dimension) == by.0);
     }
@@ -129,7 +130,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
             }
             csv(&results)
         }
-        _ => Ok(text(&results, distinct, style)),
+        _ => Ok(text(&results, rule_sets.as_deref(), distinct, style)),
     }
 }
 
@@ -151,6 +152,7 @@ fn check(by: &[Split], of_survey: bool) -> Result<(), CommandError> {
 /// The totals of a survey.
 async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<String, CommandError> {
     let mut results = survey::results(args.member.as_deref(), &args.api, survey).await?;
+    let rule_sets = results.summary.rule_sets();
     if let [by] = args.by[..] {
         results.summary.by.retain(|dimension, _| Split::By(*dimension) == by.0);
         if by.0 != Split::Label {
@@ -169,7 +171,7 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
         _ => {
             let mut text = style.heading(&format!("survey {}: {}", results.survey, first_line(&results.summary.total))) + "\n";
             text += &paragraph(&results.freshness());
-            text += &parts(&results.summary, style);
+            text += &parts(&results.summary, rule_sets.as_deref(), style);
             if !results.labels.is_empty() {
                 text += &format!("\n{}", breakdown("label", &results.labels, None, style));
             }
@@ -334,25 +336,28 @@ fn first_line(total: &Counts) -> String {
     format!("{servers}, {pages}, {requests}, {sizes}")
 }
 
-fn text(results: &SwarmResults, distinct: Result<DistinctView, CommandError>, style: Style) -> String {
+fn text(results: &SwarmResults, rule_sets: Option<&str>, distinct: Result<DistinctView, CommandError>, style: Style) -> String {
     let mut text = format!("{}\n", style.heading(&first_line(&results.summary.total)));
     text += &paragraph(&freshness(results));
     text += &paragraph(&match distinct {
         Ok(view) => view.told(),
         Err(why) => format!("distinct hosts, domains and addresses are not told: {}", why.message),
     });
-    text + &parts(&results.summary, style)
+    text + &parts(&results.summary, rule_sets, style)
 }
 
 /// What sums come to, beside their first line.
-fn parts(summary: &Summary, style: Style) -> String {
+fn parts(summary: &Summary, rule_sets: Option<&str>, style: Style) -> String {
     let total = &summary.total;
     let mut text = paragraph(&total.external());
     text += &total.held_back().map(|held_back| paragraph(&held_back)).unwrap_or_default();
     let estimates = &summary.estimates;
     text += &estimates.sentence().map(|estimated| paragraph(&estimated)).unwrap_or_default();
+    text += &rule_sets.map(paragraph).unwrap_or_default();
     text += &evaluate::told(&summary.evaluation, style);
-    for (dimension, values) in &summary.by {
+    // Where nothing was evaluated there is nothing to tell apart by rule set.
+    let is_told = |dimension: &Dimension| *dimension != Dimension::RuleSet || rule_sets.is_some() || summary.by.len() == 1;
+    for (dimension, values) in summary.by.iter().filter(|(dimension, _)| is_told(dimension)) {
         let estimate = |value: &String| (value.clone(), estimates.servers(*dimension, value).map(|estimate| estimate.to_string()));
         let estimated = estimates.by.contains_key(dimension).then(|| values.keys().map(estimate).collect());
         text += &format!("\n{}", breakdown(dimension.name(), values, estimated.as_ref(), style));
@@ -490,7 +495,7 @@ mod tests {
         let mut results = results(true);
         results.summary.total = Counts { servers: 3, up: 3, pages: 6, requests: 9, unfinished: 1, ..Counts::default() };
         let said = |results: &SwarmResults| {
-            let text = text(results, Err(CommandError::new(Exit::Data, "none".to_owned())), Style::Plain);
+            let text = text(results, None, Err(CommandError::new(Exit::Data, "none".to_owned())), Style::Plain);
             (text.split_whitespace().collect::<Vec<_>>().join(" "), serde_json::to_value(ResultsView::from(results.clone())).unwrap())
         };
         let (text, json) = said(&results);

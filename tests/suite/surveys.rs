@@ -66,7 +66,11 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
         assert!(swarm.age() < LONG_ENOUGH.as_secs_f64(), "{told}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     };
-    assert_eq!((&told["all_owners_answered"], &told["summary"]["total"]["servers"]), (&Value::Bool(true), &Value::from(listed.len())), "{told}");
+    assert_eq!(
+        (&told["all_owners_answered"], &told["summary"]["total"]["servers"]),
+        (&Value::Bool(true), &Value::from(listed.len())),
+        "{told}"
+    );
     assert_eq!(told["labels"]["sector=university"]["pages"], 3 * OF_DEPTH_2, "{told}");
     assert_eq!(told["labels"]["sector=museum"]["servers"], 1, "{told}");
     assert_eq!(told["owners"].as_object().unwrap().values().map(|servers| servers.as_u64().unwrap()).sum::<u64>(), 4);

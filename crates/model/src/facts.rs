@@ -377,6 +377,11 @@ pub fn family_word(address: Option<IpAddr>) -> &'static str {
     }
 }
 
+/// The version of the rule set by which pages were evaluated, in a word.
+pub fn rule_set_word(version: Option<u32>) -> String {
+    version.map_or_else(|| "none".to_owned(), |version| version.to_string())
+}
+
 impl ServerFacts {
     /// What is known, for people: names and values.
     pub fn lines(&self) -> Vec<(&'static str, String)> {

@@ -1,7 +1,7 @@
 //! What did one run come to? The sums of it over the servers that have it on record, each where it was then.
 
 use super::{
-    facts::{family_word, language_word, software_word},
+    facts::{family_word, language_word, rule_set_word, software_word},
     record::{RunState, ServerStatus},
     run_history::RunSummary,
     server_rows::{HistoryRow, RunRow},
@@ -85,8 +85,20 @@ impl RunCounts {
     }
 
     /// What they are called, as in JSON.
-    pub const NAMES: [&'static str; 12] =
-        ["servers", "up", "unfinished", "pages", "page_bytes", "bytes", "requests", "failed", "external_hosts", "evaluated", "failing", "held_back"];
+    pub const NAMES: [&'static str; 12] = [
+        "servers",
+        "up",
+        "unfinished",
+        "pages",
+        "page_bytes",
+        "bytes",
+        "requests",
+        "failed",
+        "external_hosts",
+        "evaluated",
+        "failing",
+        "held_back",
+    ];
 }
 
 /// What one run came to.
@@ -124,7 +136,7 @@ pub struct RunCell {
 }
 
 /// The splits of which a run's summary keeps the value.
-pub const RUN_SPLITS: [Dimension; 8] = [
+pub const RUN_SPLITS: [Dimension; 9] = [
     Dimension::Country,
     Dimension::Tld,
     Dimension::Registry,
@@ -133,6 +145,7 @@ pub const RUN_SPLITS: [Dimension; 8] = [
     Dimension::Status,
     Dimension::Language,
     Dimension::Family,
+    Dimension::RuleSet,
 ];
 
 fn value(split: Dimension, host: &Host, run: &RunRow) -> Option<String> {
@@ -146,6 +159,7 @@ fn value(split: Dimension, host: &Host, run: &RunRow) -> Option<String> {
         Dimension::Status => summary.status.word().to_owned(),
         Dimension::Language => language_word(summary.language.as_deref()),
         Dimension::Family => family_word(summary.address).to_owned(),
+        Dimension::RuleSet => rule_set_word(summary.evaluation_rules),
         Dimension::Script | Dimension::Http | Dimension::Tls => return None,
     })
 }

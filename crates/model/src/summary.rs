@@ -38,11 +38,13 @@ pub enum Dimension {
     Tls,
     /// The family of its address.
     Family,
+    /// The version of the rule set by which its pages were evaluated.
+    RuleSet,
 }
 
 impl Dimension {
     /// All of them.
-    pub const ALL: [Dimension; 11] = [
+    pub const ALL: [Dimension; 12] = [
         Dimension::Country,
         Dimension::Tld,
         Dimension::Registry,
@@ -54,6 +56,7 @@ impl Dimension {
         Dimension::Http,
         Dimension::Tls,
         Dimension::Family,
+        Dimension::RuleSet,
     ];
 
     /// Its name wherever people see it, as in JSON.
@@ -70,6 +73,7 @@ impl Dimension {
             Dimension::Http => "http",
             Dimension::Tls => "tls",
             Dimension::Family => "family",
+            Dimension::RuleSet => "rule-set",
         }
     }
 
@@ -87,6 +91,7 @@ impl Dimension {
             Dimension::Http => "HTTP version, and the best one offered besides",
             Dimension::Tls => "TLS version",
             Dimension::Family => "Family of the server's address",
+            Dimension::RuleSet => "Version of the rule set that its pages were evaluated by",
         }
     }
 
@@ -101,6 +106,7 @@ impl Dimension {
             | Dimension::Status => MAX_VALUES,
             Dimension::Language => 24,
             Dimension::Script | Dimension::Http | Dimension::Tls | Dimension::Family => 12,
+            Dimension::RuleSet => 4,
         }
     }
 }
@@ -296,6 +302,21 @@ impl Summary {
     /// Says what the estimates come to: they are whole.
     pub fn settle(&mut self) {
         self.estimates.settle(&self.total, &self.by);
+    }
+
+    /// By which versions of the rule set pages were evaluated, in words; none if none were. Failures by one version and by another do not add
+    /// up to anything: a later version may see what an earlier one did not.
+    pub fn rule_sets(&self) -> Option<String> {
+        let values = self.by.get(&Dimension::RuleSet)?;
+        let evaluated: Vec<_> = values.iter().filter(|(_, counts)| counts.evaluated > 0).collect();
+        let told = |(version, counts): &(&String, &Counts)| {
+            let (pages, servers) = (counted(counts.evaluated, "page"), counted(counts.servers, "server"));
+            let failures = counted(counts.detected_failures, "failure");
+            format!("rule set {version}: {failures} in {pages} of {servers}")
+        };
+        let warning = if evaluated.len() > 1 { "evaluated by several rule sets, whose failures do not compare: " } else { "" };
+        let told = evaluated.iter().map(told).collect::<Vec<_>>().join(", ");
+        (!evaluated.is_empty()).then(|| format!("{warning}{told}"))
     }
 
     /// Adds another summary.

@@ -87,7 +87,11 @@ pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) ->
         let ServerRecord { host, waiting: urls, held_back, .. } = &row.record;
         let waits = *urls > 0 || held_back.is_any();
         // Of two rows of one server the later one counts, as in the sums.
-        if waits { waiting.insert(host.clone()) } else { waiting.remove(host) };
+        if waits {
+            waiting.insert(host.clone())
+        } else {
+            waiting.remove(host)
+        };
     };
     let Walked { rows, creator, owners, missing } = walk((member, api.api.as_deref()), survey, see).await?;
     if creator.is_none() && member.is_none() {

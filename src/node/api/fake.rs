@@ -398,20 +398,21 @@ pub fn server(i: u8) -> ServerRecord {
     }
 }
 
+const ORGANISATIONS: &[(&str, u64)] = &[
+    ("Kenya Education Network", 19),
+    ("University of Dar es Salaam", 13),
+    ("A very long organisation name that has to be cut somewhere, Limited Liability Partnership of Nairobi", 11),
+    ("(other)", 9),
+];
+
+type Split = (Dimension, &'static [(&'static str, u64)]);
+
 pub fn results(age: u64) -> SwarmResults {
-    let splits: [(Dimension, &[(&str, u64)]); 11] = [
+    let splits: [Split; 12] = [
         (Dimension::Country, &[("KE", 21), ("TZ", 14), ("UG", 9), ("RW", 6), ("ZZ", 2)]),
         (Dimension::Tld, &[("ke", 20), ("tz", 15), ("org", 9), ("<b>x</b>", 8)]),
         (Dimension::Registry, &[("afrinic", 44), ("ripencc", 8)]),
-        (
-            Dimension::Organisation,
-            &[
-                ("Kenya Education Network", 19),
-                ("University of Dar es Salaam", 13),
-                ("A very long organisation name that has to be cut somewhere, Limited Liability Partnership of Nairobi", 11),
-                ("(other)", 9),
-            ],
-        ),
+        (Dimension::Organisation, ORGANISATIONS),
         (Dimension::Software, &[("nginx", 30), ("Apache", 18), ("(unknown)", 4)]),
         (Dimension::Status, &[("up", 44), ("no-pages", 3), ("refused", 2), ("down: head-timeout", 2), ("robots", 1)]),
         (Dimension::Language, &[("sw", 25), ("en", 20), ("undeclared", 7)]),
@@ -419,6 +420,7 @@ pub fn results(age: u64) -> SwarmResults {
         (Dimension::Http, &[("1.1", 40), ("1.1, offers h3", 8), ("unknown", 4)]),
         (Dimension::Tls, &[("1.3", 30), ("1.2", 6), ("none", 12), ("unknown", 4)]),
         (Dimension::Family, &[("ipv4", 49), ("ipv6", 3)]),
+        (Dimension::RuleSet, &[("2", 40), ("1", 7), ("none", 5)]),
     ];
     let growth = age / 400;
     let counts = |servers: u64| Counts {

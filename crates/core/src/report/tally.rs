@@ -14,7 +14,7 @@ use nearcrawl_model::{
     cross_table::{CrossTable, Pair},
     estimates::Estimates,
     evaluation::EvaluationCounts,
-    facts::{family_word, software_word},
+    facts::{family_word, rule_set_word, software_word},
     record::{RunState, ServerRecord, ServerStatus},
     summary::{Counts, Coverage, Dimension, OTHER, RollUp, Summary, SwarmResults},
     time::{Millis, Moment},
@@ -97,6 +97,7 @@ pub(super) fn values_of(record: &ServerRecord, whereabouts: Whereabouts) -> [(Di
         (Dimension::Http, facts.http_word()),
         (Dimension::Tls, facts.tls_word().to_owned()),
         (Dimension::Family, family_word(record.address).to_owned()),
+        (Dimension::RuleSet, rule_set_word(record.evaluation_rules)),
     ]
 }
 
@@ -379,6 +380,7 @@ mod tests {
         report::{BesidesSums, Report},
     };
     use nearcrawl_model::{
+        evaluation::Rule,
         facts::{HttpVersion, ServerFacts},
         fetch::FetchError,
         journal::JournalKey,
@@ -418,6 +420,33 @@ mod tests {
         tally.remove(&"b.ke".parse().unwrap());
         assert_eq!(tally.summary().total, Counts::default());
         assert!(tally.summary().by.values().all(BTreeMap::is_empty));
+    }
+
+    #[test]
+    fn pages_are_counted_by_the_version_of_the_rule_set() {
+        let mut tally = Tally::default();
+        for (number, rules) in [Some(1), Some(2), Some(2), None].into_iter().enumerate() {
+            let evaluation =
+                rules.map(|_| EvaluationCounts { pages: 3, failures: BTreeMap::from([(Rule::ImageName, 2)]), ..Default::default() });
+            let record = ServerRecord { evaluation, evaluation_rules: rules, ..record(&format!("s{number}.ke"), 4) };
+            tally.enter(&record, whereabouts("KE"), 0);
+        }
+        let told = tally.small_summary();
+        let by = &told.by[&Dimension::RuleSet];
+        assert_eq!((by["1"].evaluated, by["2"].evaluated, by["none"].servers, by.len()), (3, 6, 1, 3));
+        assert_eq!(
+            told.rule_sets().as_deref(),
+            Some(
+                "evaluated by several rule sets, whose failures do not compare: rule set 1: 2 failures in 3 pages of 1 server, rule set 2: \
+                 4 failures in 6 pages of 2 servers"
+            )
+        );
+        tally.remove(&"s0.ke".parse().unwrap());
+        assert_eq!(tally.small_summary().rule_sets().as_deref(), Some("rule set 2: 4 failures in 6 pages of 2 servers"));
+        for number in 1..4 {
+            tally.remove(&format!("s{number}.ke").parse().unwrap());
+        }
+        assert_eq!(tally.small_summary().rule_sets(), None);
     }
 
     #[test]

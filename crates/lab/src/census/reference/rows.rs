@@ -79,6 +79,13 @@ impl Expected {
             "http" => self.http(fact("http_version")),
             "tls" => fact("tls_version").unwrap_or_else(|| if fact("http_version").is_some() { "none" } else { "unknown" }.to_owned()),
             "family" => "ipv4".to_owned(),
+            "rule-set" => {
+                if self.counts()["evaluated"] > 0 {
+                    RULE_SET.to_string()
+                } else {
+                    "none".to_owned()
+                }
+            }
             _ => "no such split".to_owned(),
         }
     }

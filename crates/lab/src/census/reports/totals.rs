@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// All splits, as `--by` takes them.
-pub(super) const SPLITS: [&str; 11] =
-    ["country", "tld", "registry", "organisation", "software", "status", "language", "script", "http", "tls", "family"];
+pub(super) const SPLITS: [&str; 12] =
+    ["country", "tld", "registry", "organisation", "software", "status", "language", "script", "http", "tls", "family", "rule-set"];
 
 /// A member adds up small cells beyond so many.
 const MAX_CELLS: usize = 256;
