@@ -12,6 +12,8 @@ const RIGHT: f64 = WIDTH - 210.0;
 /// Letters of a title and of a name in the key on one line.
 const TITLE_LETTERS: usize = 96;
 const KEY_LETTERS: usize = 24;
+/// Letters on one line below a figure.
+const CAPTION_LETTERS: usize = 112;
 const LINE: f64 = 17.0;
 
 /// What all figures look like.
@@ -238,7 +240,18 @@ impl Chart {
     /// The figure as an SVG picture of its own. `id` tells it apart from others on one page.
     pub fn svg(&self, id: &str) -> String {
         let (picture, height) = self.drawn();
-        picture_of(id, &self.title, height, &picture)
+        picture_of(id, &self.title, &[], height, &picture)
+    }
+
+    /// The same with paragraphs below it, which are its description, too.
+    pub fn svg_with(&self, id: &str, caption: &[String]) -> String {
+        let (svg, mut height) = self.drawn();
+        let mut picture = Picture { svg };
+        for line in caption.iter().flat_map(|paragraph| wrapped(paragraph, CAPTION_LETTERS)) {
+            height += LINE;
+            picture.text("soft", 14.0, height - LINE, "start", &line);
+        }
+        picture_of(id, &self.title, caption, height, &picture.svg)
     }
 
     /// What is drawn, and how high it is.
@@ -261,13 +274,18 @@ pub fn stacked(id: &str, title: &str, charts: &[Chart]) -> String {
         let _ = writeln!(all, "<g transform=\"translate(0 {top})\">\n{picture}</g>");
         top += height + 12.0;
     }
-    picture_of(id, title, top, &all)
+    picture_of(id, title, &[], top, &all)
 }
 
-fn picture_of(id: &str, title: &str, height: f64, picture: &str) -> String {
+fn picture_of(id: &str, title: &str, description: &[String], height: f64, picture: &str) -> String {
+    let (mut described, mut desc) = (String::new(), String::new());
+    if !description.is_empty() {
+        described = format!(" aria-describedby=\"{id}-desc\"");
+        desc = format!("<desc id=\"{id}-desc\">{}</desc>\n", escaped(&description.join(" ")));
+    }
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"figure\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"{id}-title\">\n\
-         <title id=\"{id}-title\">{}</title>\n<style>{STYLE}</style>\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"var(--paper)\"/>\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"figure\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+         aria-labelledby=\"{id}-title\"{described}>\n<title id=\"{id}-title\">{}</title>\n{desc}<style>{STYLE}</style>\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"var(--paper)\"/>\n\
          {picture}</svg>\n",
         escaped(title)
     )

@@ -45,7 +45,7 @@ impl Cell {
     }
 }
 
-/// A column: as programs name it, and as people do.
+/// A column: as programs name it, and as people do; one without a name for people is not shown to them.
 pub type Column = (&'static str, &'static str);
 
 /// A report.
@@ -69,35 +69,70 @@ pub struct Document {
     pub charts: Vec<Chart>,
 }
 
+/// What each row of a CSV says of the whole report, behind its own values: a file of rows alone would not say what they are of.
+const ABOUT: [&str; 9] =
+    ["report", "survey", "first_run", "last_run", "first_visit_at", "last_visit_at", "hierarchy", "coverage_text", "method_text"];
+
+/// As one cell of a CSV.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.chars().filter(|c| !c.is_control()).collect(),
+        other => other.to_string(),
+    }
+}
+
 impl Document {
+    /// The values of [`ABOUT`].
+    fn about(&self) -> [String; ABOUT.len()] {
+        let datum = |name: &str| self.data.get(name).map(plain).unwrap_or_default();
+        let runs = self.data.get("runs").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let run = |run: Option<&Value>| run.map(plain).unwrap_or_default();
+        let told = |(name, value): &(&'static str, String)| match *name {
+            "time span" | "run" | "hierarchy" | "survey" => None,
+            name => Some(format!("{name}: {value}")),
+        };
+        let coverage = self.facts.iter().filter_map(told).collect::<Vec<_>>().join("; ");
+        [
+            self.name.to_owned(),
+            datum("survey"),
+            run(runs.first()),
+            run(runs.last()),
+            datum("first_visit_at"),
+            datum("last_visit_at"),
+            datum("hierarchy"),
+            plain(&Value::from(coverage)),
+            self.method.clone(),
+        ]
+    }
+
+    /// The columns that people see.
+    fn shown(&self) -> Vec<(usize, &'static str)> {
+        self.columns.iter().enumerate().filter(|(_, (_, title))| !title.is_empty()).map(|(number, (_, title))| (number, *title)).collect()
+    }
+
     /// For a terminal.
     pub fn text(&self, style: Style) -> String {
         let is_word = |column: usize| self.rows.iter().any(|row| matches!(row[column], Cell::Text(_)));
-        let heads: Vec<String> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(n, (_, title))| if is_word(n) { (*title).to_owned() } else { format!(">{title}") })
-            .collect();
+        let shown = self.shown();
+        let heads: Vec<String> =
+            shown.iter().map(|(n, title)| if is_word(*n) { (*title).to_owned() } else { format!(">{title}") }).collect();
         let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
-        self.rows.iter().for_each(|row| table.row(row.iter().map(Cell::for_people).collect()));
+        self.rows.iter().for_each(|row| table.row(shown.iter().map(|(n, _)| row[*n].for_people()).collect()));
         let rows = if self.rows.is_empty() { "no server on record has what this report is about\n".to_owned() } else { table.text(style) };
         let facts: String = self.facts.iter().map(|(name, value)| paragraph(&format!("{name}: {value}"))).collect();
         format!("{}\n\n{rows}\n{facts}{}", style.heading(&self.title), paragraph(&format!("method: {}", self.method)))
     }
 
-    /// One line for each row; values without units.
+    /// One line for each row; values without units, then what the report is of.
     pub fn csv(&self) -> Result<String, CommandError> {
         let failed = |why: &dyn std::fmt::Display| CommandError::new(Exit::Internal, format!("the report cannot be written as CSV: {why}"));
         let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(self.columns.iter().map(|(name, _)| name)).map_err(|why| failed(&why))?;
+        let about = self.about();
+        writer.write_record(self.columns.iter().map(|(name, _)| name).chain(&ABOUT)).map_err(|why| failed(&why))?;
         for row in &self.rows {
-            let cell = |cell: &Cell| match cell.value() {
-                Value::Null => String::new(),
-                Value::String(text) => text.chars().filter(|c| !c.is_control()).collect(),
-                other => other.to_string(),
-            };
-            writer.write_record(row.iter().map(cell)).map_err(|why| failed(&why))?;
+            let cells = row.iter().map(|cell| plain(&cell.value()));
+            writer.write_record(cells.chain(about.iter().cloned())).map_err(|why| failed(&why))?;
         }
         let bytes = writer.into_inner().map_err(|why| failed(&why))?;
         String::from_utf8(bytes).map_err(|why| failed(&why))
@@ -112,9 +147,11 @@ impl Document {
         json!({ "report": self.name, "title": self.title, "method_text": self.method, "data": self.data, "rows": rows })
     }
 
-    /// The first figure, which stands for the report; an empty one says that there is nothing to draw.
+    /// The first figure, which stands for the report, with what must be known of its data below it; nothing if there is nothing to draw.
     pub fn svg(&self) -> String {
-        self.charts.first().map(|chart| chart.svg(self.name)).unwrap_or_default()
+        let facts = self.facts.iter().map(|(name, value)| format!("{name}: {value}"));
+        let caption: Vec<String> = facts.chain([format!("method: {}", self.method)]).collect();
+        self.charts.first().map(|chart| chart.svg_with(self.name, &caption)).unwrap_or_default()
     }
 
     /// One page without anything from elsewhere.
@@ -138,13 +175,14 @@ impl Document {
             return "<p>No server on record has what this report is about.</p>\n".to_owned();
         }
         let mut table = format!("<div class=\"wide\"><table>\n<caption>{}</caption>\n<thead><tr>", escaped(&self.title));
-        for (_, title) in &self.columns {
+        let shown = self.shown();
+        for (_, title) in &shown {
             let _ = write!(table, "<th scope=\"col\">{}</th>", escaped(title));
         }
         table += "</tr></thead>\n<tbody>\n";
         for row in &self.rows {
             table += "<tr>";
-            for (number, cell) in row.iter().enumerate() {
+            for (number, cell) in shown.iter().map(|(number, _)| (*number, &row[*number])) {
                 let text = escaped(&cell.for_people());
                 let _ = match (number, cell) {
                     (0, _) => write!(table, "<th scope=\"row\">{text}</th>"),

@@ -1,5 +1,6 @@
 //! Which rows is a report made of, and how much of the swarm's are they? Every server once, as its owner has it on record.
 
+use super::weights::weight_of;
 use nearcrawl_model::{
     access_point::AccessPoint,
     record::{RunState, ServerRecord},
@@ -8,7 +9,10 @@ use nearcrawl_model::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 /// A server as its owner tells it.
 #[derive(Clone, Debug)]
@@ -17,6 +21,8 @@ pub struct Row {
     pub place: Place,
     /// Its record.
     pub record: ServerRecord,
+    /// How many hosts it stands for: itself; more where only a sample of its address's hosts was visited; none if it is not in that sample.
+    pub weight: f64,
 }
 
 /// Where a server is in the world.
@@ -31,13 +37,58 @@ pub struct Place {
     /// Who holds the subnet.
     #[serde(default)]
     pub organisation: String,
+    /// The probability with which it is in the sample of its address's hosts; none if it is in none. Rows of earlier versions have none of it.
+    #[serde(default = "certain")]
+    inclusion_probability: Option<f64>,
+}
+
+fn certain() -> Option<f64> {
+    Some(1.0)
 }
 
 impl Row {
     /// What an owner sent, if it is a row.
     pub fn of(row: &str) -> Option<Row> {
         // Two passes: a flattened record could not have numbers as keys.
-        Some(Row { place: serde_json::from_str(row).ok()?, record: serde_json::from_str(row).ok()? })
+        let place: Place = serde_json::from_str(row).ok()?;
+        let weight = weight_of(place.inclusion_probability);
+        Some(Row { weight, place, record: serde_json::from_str(row).ok()? })
+    }
+}
+
+/// Addresses with so many hosts that they are visited one after another, and not all have been.
+#[derive(Debug, Default)]
+struct InPart {
+    addresses: BTreeMap<IpAddr, [u64; 2]>,
+}
+
+impl InPart {
+    fn enter(&mut self, row: &Row) {
+        let Some(address) = row.record.address.filter(|_| row.place.inclusion_probability != Some(1.0)) else { return };
+        let [hosts, sampled] = self.addresses.entry(address).or_default();
+        *hosts += 1;
+        *sampled += u64::from(row.weight > 0.0);
+    }
+
+    /// Addresses, hosts there, those in a sample, and hosts at addresses without one.
+    fn counts(&self) -> [u64; 4] {
+        let sum = |part: usize| self.addresses.values().map(|counts| counts[part]).sum();
+        let without = self.addresses.values().filter(|[_, sampled]| *sampled == 0).map(|[hosts, _]| hosts).sum();
+        [self.addresses.len() as u64, sum(0), sum(1), without]
+    }
+
+    fn sentence(&self) -> Option<String> {
+        let [addresses, hosts, sampled, without] = self.counts();
+        let places = if addresses == 1 { "1 address".to_owned() } else { format!("{addresses} addresses") };
+        let mut text = format!(
+            "{sampled} of {} at {places} with many were visited so far, in random order; each weighs as many hosts as it stands for in shares and \
+             quantiles of what a visit shows, and the others there weigh nothing",
+            counted(hosts, "host")
+        );
+        if without > 0 {
+            text += &format!("; {without} of them are where too few were visited to stand for the rest");
+        }
+        (addresses > 0).then_some(text)
     }
 }
 
@@ -59,6 +110,7 @@ pub struct Gathered {
     survey: Option<String>,
     /// Servers on record that are not in the survey.
     others: u64,
+    in_part: InPart,
     /// The edition of the hierarchy, if whoever was asked tells it.
     pub hierarchy: Option<String>,
 }
@@ -81,6 +133,7 @@ impl Gathered {
             return None;
         };
         let record = &row.record;
+        self.in_part.enter(&row);
         self.servers += 1;
         self.unfinished += u64::from(matches!(record.state, RunState::Running | RunState::PausedByBudget));
         self.runs.insert(record.run);
@@ -117,12 +170,15 @@ impl Gathered {
             Some(survey) => format!("{survey}; {} on record not in it", counted(self.others, "server")),
             None => "none: all servers on record".to_owned(),
         };
-        vec![("time span", span), ("run", runs), ("coverage", coverage), ("hierarchy", hierarchy), ("survey", survey)]
+        let facts = [("time span", span), ("run", runs), ("coverage", coverage), ("hierarchy", hierarchy), ("survey", survey)];
+        facts.into_iter().chain(self.in_part.sentence().map(|sample| ("sample", sample))).collect()
     }
 
     /// For programs.
     pub fn data(&self) -> Map<String, Value> {
+        let [addresses, hosts, sampled, not_estimated] = self.in_part.counts();
         let value = json!({
+            "sample": { "addresses": addresses, "hosts": hosts, "sampled": sampled, "not_estimated": not_estimated },
             "first_visit_at": self.first.map(|at| at.to_string()),
             "last_visit_at": self.last.map(|at| at.to_string()),
             "runs": self.runs.iter().collect::<Vec<_>>(),

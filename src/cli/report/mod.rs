@@ -8,6 +8,7 @@ mod maker;
 mod shares;
 #[cfg(test)]
 pub(crate) mod tests;
+mod weights;
 
 use document::Document;
 pub use document::page_head;

@@ -1,15 +1,16 @@
 //! Reports of shares and quantiles: servers abroad, distances, answers, accessibility.
 
 use super::{
-    document::{Cell, Document},
+    document::{Cell, Column, Document},
     gather::Row,
-    interval::{quantile, wilson},
+    interval::{Weighty, quantile, quantile_interval},
     maker::{By, Maker},
+    weights::{Share, Weighed},
 };
 use crate::cli::chart::{Axis, Bar, Chart, Plot, Scale};
 use nearcrawl_model::{evaluation::Rule, record::ServerStatus, view::counted};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr};
 
 /// The most rows that a figure has; the table has all.
 const MAX_BARS: usize = 40;
@@ -18,23 +19,17 @@ const MAX_BARS: usize = 40;
 const INTERVAL: &str = "Intervals are those of Wilson at 95 %: how far the share may be from that of all such servers, if those on record are a \
                         random sample of them. They say nothing of servers that the crawl could not find.";
 
+/// What is said of weights, where shares are of what a visit shows.
+const WEIGHTS: &str = "At an address with more than 64 hosts of which not all were visited, those visited are a random sample: each weighs as many \
+                       hosts as it stands for, hosts that are in no sample weigh nothing, and the interval is that of the effective number of \
+                       servers (Kish). Counts are of servers as they are on record, not weighted.";
+
 /// Shares in rows, those of the most servers first.
-fn shares_chart(title: String, axis: &str, rows: &[(String, u64, u64)]) -> Chart {
-    let bar = |(name, these, all): &(String, u64, u64)| {
-        let value = if *all == 0 { 0.0 } else { *these as f64 / *all as f64 };
-        Bar { name: name.clone(), value, interval: wilson(*these, *all), middle: None, note: format!("{these} of {all}") }
-    };
+fn shares_chart(title: String, axis: &str, rows: &[(String, Share)]) -> Chart {
+    let bar = |(name, share): &(String, Share)| share.bar(name);
     let title = if rows.len() > MAX_BARS { format!("{title} (the {MAX_BARS} with most servers)") } else { title };
     let rows = rows.iter().take(MAX_BARS).map(bar).collect();
     Chart { title, plot: Plot::Rows { x: Axis::share(axis), rows, key: "dot: share, line: 95 % interval".to_owned() } }
-}
-
-fn share_cells(these: u64, all: u64) -> [Cell; 3] {
-    if all == 0 {
-        return [Cell::Nothing, Cell::Nothing, Cell::Nothing];
-    }
-    let (low, high) = wilson(these, all);
-    [Cell::Share(these as f64 / all as f64), Cell::Share(low), Cell::Share(high)]
 }
 
 /// The groups with the most of what `all` counts first.
@@ -88,8 +83,9 @@ impl Maker for Offshore {
             others.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
             let most: Vec<_> = others.iter().take(5).map(|(country, servers)| format!("{country} {servers}")).collect();
             let cells = [Cell::Text(format!(".{tld}")), Cell::Text(home), Cell::Count(all), Cell::Count(abroad)];
-            rows.push(cells.into_iter().chain(share_cells(abroad, all)).chain([Cell::Text(most.join(", "))]).collect());
-            bars.push((format!(".{tld}"), abroad, all));
+            let share = Share::of(&Weighed::of(abroad), &Weighed::of(all));
+            rows.push(cells.into_iter().chain(share.cells()).chain([Cell::Text(most.join(", "))]).collect());
+            bars.push((format!(".{tld}"), share));
         }
         let title = "Servers abroad, by country's top-level domain".to_owned();
         let left_out = format!(
@@ -104,7 +100,8 @@ impl Maker for Offshore {
             method: format!(
                 "A server (host) counts once, under the top-level domain of its name. Its country is the one in which the registries have the \
                  subnet of its address registered; a server behind a network of many places (anycast) counts where that network is registered. \
-                 Domains with two letters are taken for that country's; .uk is GB, .ac is SH, .eu and .su are no country's. {INTERVAL}"
+                 Domains with two letters are taken for that country's; .uk is GB, .ac is SH, .eu and .su are no country's. Domain and country are \
+                 known before a visit: all servers on record count, visited or not, and none is weighted. {INTERVAL}"
             ),
             facts: vec![("left out", left_out)],
             data: Map::from_iter([
@@ -126,77 +123,123 @@ impl Maker for Offshore {
     }
 }
 
+/// Distances of the servers of a group.
+#[derive(Debug, Default)]
+struct Distances {
+    /// In milliseconds, each with the weight of its server.
+    values: Vec<Weighty>,
+    /// How much the servers of each address weigh together: they are equally far.
+    addresses: BTreeMap<Option<IpAddr>, f64>,
+}
+
+/// The quantiles that are told.
+const QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
+
+impl Distances {
+    fn enter(&mut self, ms: f64, row: &Row) {
+        self.values.push((ms, row.weight));
+        *self.addresses.entry(row.record.address).or_default() += row.weight;
+    }
+
+    /// The quantiles with their 95 % intervals. Servers at one address say as much as one that weighs as much.
+    fn quantiles(&mut self) -> [(f64, Option<(f64, f64)>); 5] {
+        self.values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut addresses = Weighed::default();
+        self.addresses.values().for_each(|weight| addresses.add(*weight));
+        let effective = addresses.effective();
+        QUANTILES.map(|share| (quantile(&self.values, share).unwrap_or_default(), quantile_interval(&self.values, share, effective)))
+    }
+}
+
 /// How far servers are.
 #[derive(Debug)]
 pub struct Nearness {
     by: By,
-    /// Milliseconds by group.
-    groups: BTreeMap<String, Vec<f64>>,
+    groups: BTreeMap<String, Distances>,
     unmeasured: u64,
+    not_in_sample: u64,
 }
 
 impl Nearness {
     /// By this split.
     pub fn by(by: By) -> Nearness {
-        Nearness { by, groups: BTreeMap::new(), unmeasured: 0 }
+        Nearness { by, groups: BTreeMap::new(), unmeasured: 0, not_in_sample: 0 }
     }
 }
 
 impl Maker for Nearness {
     fn enter(&mut self, row: &Row) {
         match row.record.facts.as_ref().and_then(|facts| facts.rtt_us) {
-            Some(us) => self.groups.entry(self.by.value(row)).or_default().push(f64::from(us) / 1_000.0),
+            Some(_) if row.weight == 0.0 => self.not_in_sample += 1,
+            Some(us) => self.groups.entry(self.by.value(row)).or_default().enter(f64::from(us) / 1_000.0, row),
             None => self.unmeasured += 1,
         }
     }
 
     fn finish(self: Box<Self>) -> Document {
         let (mut rows, mut bars) = (Vec::new(), Vec::new());
-        for (group, mut distances) in ranked(self.groups, |distances| distances.len() as u64) {
-            distances.sort_by(f64::total_cmp);
-            let at = |share| quantile(&distances, share).unwrap_or_default();
-            let quantiles = [0.1, 0.25, 0.5, 0.75, 0.9].map(at);
-            let cells = [Cell::Text(group.clone()), Cell::Count(distances.len() as u64)];
-            rows.push(cells.into_iter().chain(quantiles.map(Cell::Millis)).collect());
-            let [p10, p25, p50, p75, p90] = quantiles;
-            let note = format!("{p50:.1} ms, {}", counted(distances.len() as u64, "server"));
+        for (group, mut distances) in ranked(self.groups, |distances| distances.values.len() as u64) {
+            let (servers, quantiles) = (distances.values.len() as u64, distances.quantiles());
+            let cells = [Cell::Text(group.clone()), Cell::Count(servers)];
+            let end = |end: Option<f64>| end.map_or(Cell::Nothing, Cell::Millis);
+            let ends = quantiles.into_iter().flat_map(|(_, ends)| [end(ends.map(|ends| ends.0)), end(ends.map(|ends| ends.1))]);
+            rows.push(cells.into_iter().chain(quantiles.map(|(value, _)| Cell::Millis(value))).chain(ends).collect());
+            let [p10, p25, p50, p75, p90] = quantiles.map(|(value, _)| value);
+            let note = format!("{p50:.1} ms, {}", counted(servers, "server"));
             bars.push(Bar { name: group, value: p50, interval: (p10, p90), middle: Some((p25, p75)), note });
         }
         let title = format!("Distance of servers from the members that crawl them, by {}", self.by.name());
         bars.truncate(MAX_BARS);
         let key = "dot: median, box: middle half, line: 10 % to 90 % of servers".to_owned();
         let x = Axis::powers("time of a TCP connect, in ms", Scale::Tenfold);
+        let left_out = format!("{} without a measured distance", counted(self.unmeasured, "server"));
+        let apart = format!(", {} measured that are in no sample of their address", counted(self.not_in_sample, "server"));
         Document {
             name: "nearness",
             charts: vec![Chart { title: title.clone(), plot: Plot::Rows { x, rows: bars, key } }],
             title,
-            method: "The distance of a server is the time of a TCP connect to it, as its owner measured it in the run that counts. It is \
-                     measured once, from one place, on a network that changes: quantiles are of servers, not of measurements."
-                .to_owned(),
-            facts: vec![("left out", format!("{} without a measured distance", counted(self.unmeasured, "server")))],
+            method: format!(
+                "The distance of a server is the time of a TCP connect to it, as its owner measured it in the run that counts. It is measured \
+                 once, from one place, on a network that changes: quantiles are of servers, not of measurements. Intervals are between order \
+                 statistics, at 95 %, of as many values as there are addresses, since the servers of one are equally far; few addresses have \
+                 none. {WEIGHTS}"
+            ),
+            facts: vec![("left out", if self.not_in_sample > 0 { left_out + &apart } else { left_out })],
             data: Map::from_iter([
                 ("by".to_owned(), Value::from(self.by.name())),
                 ("servers_unmeasured".to_owned(), Value::from(self.unmeasured)),
+                ("servers_in_no_sample".to_owned(), Value::from(self.not_in_sample)),
             ]),
-            columns: vec![
-                (self.by.name(), self.by.name()),
-                ("servers", "servers"),
-                ("p10_ms", "10 % ms"),
-                ("p25_ms", "25 %"),
-                ("p50_ms", "median"),
-                ("p75_ms", "75 %"),
-                ("p90_ms", "90 %"),
-            ],
+            columns: [(self.by.name(), self.by.name()), ("servers", "servers")].into_iter().chain(DISTANCE_COLUMNS).collect(),
             rows,
         }
     }
 }
 
+/// Of the intervals only that of the median is shown to people.
+const DISTANCE_COLUMNS: [Column; 15] = [
+    ("p10_ms", "10 % ms"),
+    ("p25_ms", "25 %"),
+    ("p50_ms", "median"),
+    ("p75_ms", "75 %"),
+    ("p90_ms", "90 %"),
+    ("p10_low_ms", ""),
+    ("p10_high_ms", ""),
+    ("p25_low_ms", ""),
+    ("p25_high_ms", ""),
+    ("p50_low_ms", "median from"),
+    ("p50_high_ms", "to"),
+    ("p75_low_ms", ""),
+    ("p75_high_ms", ""),
+    ("p90_low_ms", ""),
+    ("p90_high_ms", ""),
+];
+
 /// What became of servers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Answers {
-    all: u64,
-    up: u64,
+    all: Weighed,
+    up: Weighed,
     no_pages: u64,
     refused: u64,
     robots: u64,
@@ -226,9 +269,9 @@ impl Maker for Reachability {
             return;
         }
         let group = self.groups.entry(self.by.value(row)).or_default();
-        group.all += 1;
+        group.all.add(row.weight);
         let count = match row.record.status {
-            ServerStatus::Up | ServerStatus::Waiting => &mut group.up,
+            ServerStatus::Up | ServerStatus::Waiting => return group.up.add(row.weight),
             ServerStatus::NoPages => &mut group.no_pages,
             ServerStatus::Refused => &mut group.refused,
             ServerStatus::Robots | ServerStatus::RobotsUnavailable => &mut group.robots,
@@ -242,13 +285,13 @@ impl Maker for Reachability {
     }
 
     fn finish(self: Box<Self>) -> Document {
-        let groups = ranked(self.groups, |answers| answers.all);
+        let groups = ranked(self.groups, |answers| answers.all.count);
         let row = |(group, answers): &(String, Answers)| {
             let Answers { all, up, no_pages, refused, robots, down } = *answers;
-            let head = [Cell::Text(group.clone()), Cell::Count(all), Cell::Count(up)];
-            head.into_iter().chain(share_cells(up, all)).chain([no_pages, refused, robots, down].map(Cell::Count)).collect()
+            let head = [Cell::Text(group.clone()), Cell::Count(all.count), Cell::Count(up.count)];
+            head.into_iter().chain(Share::of(&up, &all).cells()).chain([no_pages, refused, robots, down].map(Cell::Count)).collect()
         };
-        let bars: Vec<_> = groups.iter().map(|(group, answers)| (group.clone(), answers.up, answers.all)).collect();
+        let bars: Vec<_> = groups.iter().map(|(group, answers)| (group.clone(), Share::of(&answers.up, &answers.all))).collect();
         let failures: Vec<_> = self.failures.iter().map(|(why, servers)| format!("{why} {servers}")).collect();
         let title = format!("Servers that answer with pages, by {}", self.by.name());
         let down = if failures.is_empty() { "none".to_owned() } else { failures.join(", ") };
@@ -259,7 +302,7 @@ impl Maker for Reachability {
             method: format!(
                 "Of the servers that were asked, by what their answers say: up is one that answered with an HTML page; one whose robots.txt \
                  allows no page, or could not be had, was not asked for any; refused is one that answered 401, 403, 429, 451 or a guard's \
-                 challenge only; down could not be connected to from where its owner is. {INTERVAL}"
+                 challenge only; down could not be connected to from where its owner is. {INTERVAL} {WEIGHTS}"
             ),
             facts: vec![("down, by what went wrong", down), ("left out", format!("{} not asked yet", counted(self.waiting, "server")))],
             data: Map::from_iter([
@@ -287,9 +330,9 @@ impl Maker for Reachability {
 /// Servers that were evaluated in a group, and by rule those that fail it and their failures.
 #[derive(Debug, Default)]
 struct Evaluated {
-    servers: u64,
+    servers: Weighed,
     pages: u64,
-    rules: BTreeMap<Rule, (u64, u64)>,
+    rules: BTreeMap<Rule, (Weighed, u64)>,
 }
 
 /// Which rules servers fail.
@@ -317,11 +360,11 @@ impl Maker for Accessibility {
         };
         *self.versions.entry(row.record.evaluation_rules.unwrap_or(0)).or_default() += 1;
         for group in [&mut self.all, self.groups.entry(self.by.value(row)).or_default()] {
-            group.servers += 1;
+            group.servers.add(row.weight);
             group.pages += sums.pages;
             for (rule, failures) in sums.failures.iter().filter(|(_, failures)| **failures > 0) {
                 let (servers, sum) = group.rules.entry(*rule).or_default();
-                *servers += 1;
+                servers.add(row.weight);
                 *sum += failures;
             }
         }
@@ -329,14 +372,16 @@ impl Maker for Accessibility {
 
     fn finish(self: Box<Self>) -> Document {
         let mut rows = Vec::new();
+        let evaluated = self.all.servers.count;
         let all = ("(all)".to_owned(), self.all);
-        let mut failed: Vec<_> =
-            all.1.rules.iter().map(|(rule, (servers, _))| (format!("{} {}", rule.id(), rule.name()), *servers, all.1.servers)).collect();
-        failed.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        for (group, evaluated) in [all].into_iter().chain(ranked(self.groups, |group| group.servers)) {
+        let named = |(rule, (servers, _)): (&Rule, &(Weighed, u64))| (format!("{} {}", rule.id(), rule.name()), *servers);
+        let mut failed: Vec<_> = all.1.rules.iter().map(named).collect();
+        failed.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
+        let failed: Vec<_> = failed.into_iter().map(|(rule, servers)| (rule, Share::of(&servers, &all.1.servers))).collect();
+        for (group, evaluated) in [all].into_iter().chain(ranked(self.groups, |group| group.servers.count)) {
             for (rule, (servers, failures)) in &evaluated.rules {
-                let [share, low, high] = share_cells(*servers, evaluated.servers);
-                let counts = [evaluated.servers, *servers].map(Cell::Count);
+                let [share, low, high] = Share::of(servers, &evaluated.servers).cells();
+                let counts = [evaluated.servers.count, servers.count].map(Cell::Count);
                 let words = [group.clone(), rule.id().to_owned(), rule.name().to_owned()].map(Cell::Text);
                 rows.push(words.into_iter().chain(counts).chain([share, low, high, Cell::Count(*failures)]).collect());
             }
@@ -352,15 +397,16 @@ impl Maker for Accessibility {
             title,
             method: format!(
                 "Of the servers of which pages were evaluated, those with at least one page that fails the rule. Rules are the W3C's (ACT), as far \
-                 as markup alone proves a failure: a server without one may still have barriers. Failures are counted by element. {INTERVAL}"
+                 as markup alone proves a failure: a server without one may still have barriers. Failures are counted by element. {INTERVAL} {WEIGHTS}"
             ),
             facts: vec![
                 ("rule set", versions),
-                ("evaluated", format!("{} of {}", counted(failed.first().map_or(0, |failed| failed.2), "server"), "those on record")),
+                ("evaluated", format!("{} of {}", counted(evaluated, "server"), evaluated + self.unevaluated)),
                 ("left out", format!("{} without an evaluated page", counted(self.unevaluated, "server"))),
             ],
             data: Map::from_iter([
                 ("by".to_owned(), Value::from(self.by.name())),
+                ("servers_evaluated".to_owned(), Value::from(evaluated)),
                 ("servers_unevaluated".to_owned(), Value::from(self.unevaluated)),
                 (
                     "rule_sets".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cli::{chart::Chart, table::Style};
-use nearcrawl_model::access_point::AccessPoint;
+use nearcrawl_model::{access_point::AccessPoint, record::ServerStatus};
 use nearcrawl_page::evaluation::{Limits, evaluate};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 fn row(number: u64, host: &str, country: &str, more: Value) -> String {
     let mut row = json!({
         "access_point": "x", "country": country, "registry": "afrinic", "organisation": "A & B <Ltd>", "host": host, "tree": host,
-        "address": "192.0.2.7", "run": 2, "status": "up", "state": "complete", "software": "nginx/1.2", "pages": 3, "requests": 5, "bytes": 900,
+        "address": format!("192.0.2.{number}"), "run": 2, "status": "up", "state": "complete", "software": "nginx/1.2", "pages": 3, "requests": 5, "bytes": 900,
         "busy_ms": 40, "known": 3, "cut_by_depth": 1, "refused_by_robots": 0, "cut_by_script": 0, "cut_by_yield": 0, "failed": 0,
         "by_status": {"200": 3}, "external_hosts": 4, "deepest": 1, "first_visit_at": "2026-11-25T08:00:00.000Z",
         "last_visit_at": "2026-11-25T09:00:00.000Z", "no_index": 0, "no_follow": 0, "crawl_delay_ms": null, "refused_by_crawl_delay": 0,
@@ -54,6 +54,7 @@ fn documents() -> Vec<(Document, Gathered)> {
         .into_iter()
         .map(|mut maker| {
             let mut gathered = Gathered::of(62, None);
+            gathered.hierarchy = Some("edition 1234, made of tests".to_owned());
             for row in rows() {
                 maker.enter(&gathered.enter(AccessPoint([1; 32]), &row).unwrap());
             }
@@ -106,7 +107,26 @@ fn every_format_has_the_values_and_the_page_fails_no_rule() {
         let (name, csv, html) = (document.name, document.csv().unwrap(), document.html());
         let lines = csv.lines().count();
         assert_eq!(lines, document.rows.len() + 1, "{csv}");
-        assert!(csv.lines().all(|line| !line.contains('%')), "values have no units: {csv}");
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        let head = reader.headers().unwrap().clone();
+        let values = document.columns.len();
+        assert_eq!(&head.iter().collect::<Vec<_>>()[values..values + 3], ["report", "survey", "first_run"], "{csv}");
+        for row in reader.records().map(Result::unwrap) {
+            assert!(row.iter().take(values).all(|value| !value.contains('%')), "values have no units: {csv}");
+            let about = |name: &str| row[head.iter().position(|column| column == name).unwrap()].to_owned();
+            let wanted = [
+                ("report", name),
+                ("survey", ""),
+                ("first_run", "2"),
+                ("last_run", "2"),
+                ("first_visit_at", "2026-11-25T08:00:00.000Z"),
+                ("last_visit_at", "2026-11-25T09:00:00.000Z"),
+                ("hierarchy", "edition 1234, made of tests"),
+                ("method_text", &document.method),
+            ];
+            wanted.into_iter().for_each(|(column, value)| assert_eq!(about(column), value, "{name}: {column}"));
+            assert!(about("coverage_text").contains("coverage: 62 servers of 1 member"), "{csv}");
+        }
         let text = document.text(Style::Plain);
         for wanted in [
             "time span: 2026-11-25T08:00:00.000Z to 2026-11-25T09:00:00.000Z",
@@ -124,11 +144,129 @@ fn every_format_has_the_values_and_the_page_fails_no_rule() {
         assert!(!html.contains("https://") && !html.contains("<script") && !html.contains("url("), "nothing from elsewhere");
         let svg = document.svg();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{name}: {svg}");
+        let description = svg.split("<desc").nth(1).and_then(|rest| rest.split("</desc>").next()).unwrap_or_default();
+        for wanted in ["time span: 2026-11-25", "hierarchy: edition 1234", "run 2 of each server", "62 servers of 1 member", "method: "] {
+            assert!(description.contains(wanted), "{name}: {description}");
+        }
+        for wanted in [">time span: ", ">run: ", ">coverage: ", ">hierarchy: ", ">survey: ", ">method: "] {
+            assert!(svg.contains(wanted), "{name}: {wanted} is not drawn");
+        }
         if let Ok(directory) = std::env::var("NEARCRAWL_REPORTS") {
             std::fs::write(format!("{directory}/{name}.html"), html).unwrap();
             std::fs::write(format!("{directory}/{name}.svg"), svg).unwrap();
         }
     }
+}
+
+/// Numbers without end, by a seed.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+}
+
+/// 60 ordinary servers, of which 54 are up, and one address with 1,000 hosts, of which 300 are: 120 of these were visited, in random order.
+fn with_a_portal(seed: u64) -> Vec<Row> {
+    let row = |host: String, probability: Value| {
+        let mut row = Row::of(&row(0, &host, "KE", json!({ "inclusion_probability": probability }))).unwrap();
+        row.record.host = host.parse().unwrap();
+        row
+    };
+    let mut rows: Vec<Row> = (0..60).map(|n| row(format!("s{n}.ke"), json!(1.0))).collect();
+    rows.iter_mut().take(6).for_each(|row| row.record.status = ServerStatus::NoPages);
+    let (mut draws, mut hosts) = (Draws(seed), (0..1_000).collect::<Vec<u64>>());
+    for place in 0..120 {
+        hosts.swap(place, place + draws.below(1_000 - place as u64) as usize);
+        let mut row = row(format!("p{place}.ke"), json!(0.12));
+        row.record.status = if hosts[place] < 300 { ServerStatus::Up } else { ServerStatus::NoPages };
+        rows.push(row);
+    }
+    rows
+}
+
+#[test]
+fn where_a_sample_of_an_address_was_visited_it_weighs_as_much_as_all_and_intervals_hold_the_truth() {
+    let (truth, mut held, mut sum) = (354.0 / 1_060.0, 0, 0.0);
+    for seed in 0..100 {
+        let mut maker = Reachability::by(By::Tld);
+        with_a_portal(seed).iter().for_each(|row| maker.enter(row));
+        let report = Box::new(maker).finish().json();
+        let ke = find(&report, "tld", "ke");
+        let [share, low, high] = ["share_up", "share_low", "share_high"].map(|name| ke[name].as_f64().unwrap());
+        assert_eq!(ke["servers"], 180, "counts are not weighted");
+        held += u64::from(low <= truth && truth <= high);
+        sum += share;
+    }
+    assert!(held >= 90, "{held} of 100 intervals hold {truth}");
+    assert!((sum / 100.0 - truth).abs() < 0.01, "the mean is {}, in truth {truth}", sum / 100.0);
+}
+
+#[test]
+fn reports_say_how_many_hosts_of_how_many_were_visited_at_large_addresses() {
+    let mut gathered = Gathered::of(100, None);
+    for (number, probability) in [json!(1.0), json!(0.25), json!(0.25), Value::Null, Value::Null].into_iter().enumerate() {
+        let at = json!({ "inclusion_probability": probability, "address": if number == 4 { "192.0.2.9" } else { "192.0.2.8" } });
+        let entered = gathered.enter(AccessPoint([1; 32]), &row(number as u64, &format!("h{number}.ke"), "KE", at)).unwrap();
+        assert_eq!(entered.weight, [1.0, 4.0, 4.0, 0.0, 0.0][number]);
+    }
+    let said = gathered.facts().into_iter().find(|(name, _)| *name == "sample").unwrap().1;
+    assert!(said.starts_with("2 of 4 hosts at 2 addresses with many were visited so far, in random order"), "{said}");
+    assert!(said.contains("1 of them are where too few were visited"), "{said}");
+    assert_eq!(gathered.data()["sample"], json!({ "addresses": 2, "hosts": 4, "sampled": 2, "not_estimated": 1 }));
+    let whole = Gathered::of(1, None);
+    assert!(whole.facts().iter().all(|(name, _)| *name != "sample"));
+}
+
+#[test]
+fn distances_have_intervals_of_as_many_values_as_there_are_addresses() {
+    let report = documents()[1].0.json();
+    let ke = find(&report, "country", "KE");
+    let [low, median, high] = ["p50_low_ms", "p50_ms", "p50_high_ms"].map(|name| ke[name].as_f64().unwrap());
+    // 20 servers, 30 ms apart: the sixth and the fifteenth. No interval of the first tenth is that sure.
+    assert_eq!((low, median, high, &ke["p10_low_ms"]), (160.0, 295.0, 430.0, &Value::Null));
+    let text = documents()[1].0.text(Style::Plain);
+    assert!(text.contains("median from") && !text.contains("p10_low_ms"), "{text}");
+    // The same servers at one address are equally far, whatever was measured, and say as much as one.
+    let mut maker = Nearness::by(By::Country);
+    rows().iter().filter_map(|row| Row::of(row)).for_each(|mut row| {
+        row.record.address = "192.0.2.7".parse().ok();
+        maker.enter(&row);
+    });
+    let report = Box::new(maker).finish().json();
+    let ke = find(&report, "country", "KE");
+    assert_eq!((&ke["p50_ms"], &ke["p50_low_ms"], &ke["p50_high_ms"]), (&295.0.into(), &Value::Null, &Value::Null));
+}
+
+#[test]
+fn a_report_without_an_interval_says_why_and_mentions_are_not_called_hosts() {
+    let mut load = Load::default();
+    rows().iter().take(3).filter_map(|row| Row::of(row)).for_each(|row| load.enter(&row));
+    let document = Box::new(load).finish();
+    let why = document.data["no_interval_text"].as_str().unwrap();
+    assert!(why.starts_with("none: 3 trees with pages are in ") && document.text(Style::Plain).contains("interval: none"), "{why}");
+    assert!(document.svg().contains("interval: none: 3 trees"), "{}", document.svg());
+    let enough = documents().remove(4).0;
+    assert_eq!(enough.data["no_interval_text"], Value::Null);
+    let text = enough.text(Style::Plain).replace('\n', " ");
+    assert!(text.contains("host mentions") && text.contains("mentions of external hosts are found"), "{text}");
+}
+
+#[test]
+fn accessibility_says_how_many_were_evaluated_where_no_rule_is_failed() {
+    let mut maker = Accessibility::by(By::Country);
+    rows()
+        .iter()
+        .filter_map(|row| Row::of(row))
+        .filter(|row| row.record.evaluation.as_ref().is_none_or(|sums| sums.failures.is_empty()))
+        .for_each(|row| maker.enter(&row));
+    let document = Box::new(maker).finish();
+    assert_eq!((&document.data["servers_evaluated"], document.rows.len()), (&45.into(), 0));
+    assert!(document.facts.iter().any(|(name, value)| *name == "evaluated" && value == "45 servers of 46"), "{:?}", document.facts);
 }
 
 #[test]
