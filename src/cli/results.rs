@@ -9,7 +9,7 @@ use super::{
     run::results_of_member,
     run_results::{Question, run_results},
     survey,
-    table::{Style, Table, bytes, paragraph},
+    table::{Style, Table, as_csv, bytes, paragraph},
 };
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
@@ -124,7 +124,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
     match (args.api.json, args.csv) {
         (true, _) => json(&Told { results: results.into(), distinct: distinct.ok() }),
         (_, true) => {
-            // Not among the rows: whoever reads them by program wants numbers alone.
+            // The rows say it, too, in columns of their own behind the numbers.
             if let Some(warning) = warning(&results) {
                 let _ = writeln!(io::stderr(), "{warning}");
             }
@@ -166,7 +166,9 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
             missing.iter().for_each(|missing| drop(writeln!(io::stderr(), "warning: {missing}")));
             let by = results.summary.by.iter().flat_map(|(by, values)| values.iter().map(|(value, sums)| ([by.name(), value], sums)));
             let labels = results.labels.iter().map(|(label, sums)| (["label", label.as_str()], sums));
-            rows_csv(["dimension", "value"], &[], by.chain(labels).map(|(names, sums)| (names, sums, Vec::new())))
+            let about = [results.all_owners_answered.to_string(), results.missing_text.join("; ")];
+            let row = |(names, sums): ([_; 2], _)| (names, sums, about.to_vec());
+            rows_csv(["dimension", "value"], &["all_owners_answered", "missing_text"], by.chain(labels).map(row))
         }
         _ => {
             let mut text = style.heading(&format!("survey {}: {}", results.survey, first_line(&results.summary.total))) + "\n";
@@ -213,8 +215,11 @@ fn distinct_only(view: &DistinctView, args: &ResultsArgs, style: Style) -> Resul
         return json(view);
     }
     if args.csv {
-        let line = |(name, count): &(&str, DistinctCount)| format!("{name},{},{}\n", count.count, count.error_ratio);
-        return Ok(format!("distinct,count,error_ratio\n{}", counts.iter().map(line).collect::<String>()));
+        let rows = counts.iter().map(|(name, count)| {
+            let why = view.in_transition_text.clone().unwrap_or_default();
+            vec![(*name).to_owned(), count.count.to_string(), count.error_ratio.to_string(), why]
+        });
+        return as_csv(&["distinct", "count", "error_ratio", "in_transition_text"], rows);
     }
     let mut table = Table::new(&["distinct", ">count", ">standard error"]);
     for (name, count) in counts {
@@ -281,16 +286,19 @@ fn summed_here(view: &RowTableView, args: &ResultsArgs, style: Style) -> Result<
         (true, _) => json(view),
         (_, true) => {
             missing.iter().for_each(|missing| drop(writeln!(io::stderr(), "warning: {missing}")));
+            let about = [view.all_owners_answered.to_string(), view.missing_text.join("; ")];
+            let further = ["all_owners_answered", "missing_text"];
             match view.by[..] {
                 [one, other] => {
                     let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk()?, &cell.counts)));
-                    rows_csv([one, other], &[], cells.map(|(values, counts)| (values.each_ref().map(String::as_str), counts, Vec::new())))
+                    let cells = cells.map(|(values, counts)| (values.each_ref().map(String::as_str), counts, about.to_vec()));
+                    rows_csv([one, other], &further, cells)
                 }
                 _ => {
                     let name = view.by.first().copied().unwrap_or_default();
                     let rows =
                         view.cells.iter().flat_map(|cell| cell.values.iter().map(move |value| ([name, value.as_str()], &cell.counts)));
-                    rows_csv(["dimension", "value"], &[], rows.map(|(names, counts)| (names, counts, Vec::new())))
+                    rows_csv(["dimension", "value"], &further, rows.map(|(names, counts)| (names, counts, about.to_vec())))
                 }
             }
         }
@@ -309,8 +317,9 @@ fn summed_here(view: &RowTableView, args: &ResultsArgs, style: Style) -> Result<
 /// One row for each cell; all add up to the total.
 fn table_csv(view: &CrossTableView) -> Result<String, CommandError> {
     let [one, other] = view.by.map(Dimension::name);
-    let rows = view.cells.iter().map(|cell| (cell.values.each_ref().map(String::as_str), &cell.counts, Vec::new()));
-    rows_csv([one, other], &[], rows)
+    let about = [view.exact.to_string(), view.in_transition_text.clone().unwrap_or_default()];
+    let rows = view.cells.iter().map(|cell| (cell.values.each_ref().map(String::as_str), &cell.counts, about.to_vec()));
+    rows_csv([one, other], &["exact", "in_transition_text"], rows)
 }
 
 /// Whether the totals are exact, whose they are and how old.
@@ -324,7 +333,7 @@ fn freshness(results: &SwarmResults) -> String {
     )
 }
 
-/// What the rows of a CSV do not say: that they will still change.
+/// Said beside the rows of a CSV: that they will still change.
 fn warning(results: &SwarmResults) -> Option<String> {
     (!results.exact).then(|| format!("warning: {}", freshness(results)))
 }
@@ -395,24 +404,26 @@ fn breakdown(name: &str, values: &BTreeMap<String, Counts>, estimates: Option<&B
 /// One row for each value of each breakdown; the rows of one breakdown add up to the total.
 fn csv(results: &SwarmResults) -> Result<String, CommandError> {
     let Summary { by, estimates, .. } = &results.summary;
+    let age = results.consistent_age_ms.map(|age| age.to_string()).unwrap_or_default();
+    let about = [results.exact.to_string(), age, results.in_transition_text.clone().unwrap_or_default()];
     let rows = by.iter().flat_map(|(dimension, values)| {
         values.iter().map(|(value, counts)| {
             let estimate = estimates.servers(*dimension, value);
             let estimated = estimate.map_or([counts.servers, 0], |estimate| [estimate.estimated, estimate.margin]);
-            ([dimension.name(), value.as_str()], counts, estimated.to_vec())
+            let more = estimated.iter().map(u64::to_string).chain(about.iter().cloned());
+            ([dimension.name(), value.as_str()], counts, more.collect())
         })
     });
-    rows_csv(["dimension", "value"], &["servers_estimated", "servers_margin"], rows)
+    let further = ["servers_estimated", "servers_margin", "exact", "consistent_age_ms", "in_transition_text"];
+    rows_csv(["dimension", "value"], &further, rows)
 }
 
 /// Two columns of these names, then the sums, then what else there is.
 fn rows_csv<'a>(
     names: [&str; 2],
     further: &[&str],
-    rows: impl Iterator<Item = ([&'a str; 2], &'a Counts, Vec<u64>)>,
+    rows: impl Iterator<Item = ([&'a str; 2], &'a Counts, Vec<String>)>,
 ) -> Result<String, CommandError> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let failed = |why: &dyn std::fmt::Display| CommandError::new(Exit::Internal, format!("the answer cannot be written as CSV: {why}"));
     let head = [
         names[0],
         names[1],
@@ -438,14 +449,12 @@ fn rows_csv<'a>(
         "hosts_held_by_site_limit",
         "hosts_held_by_domain_limit",
     ];
-    writer.write_record(head.iter().chain(further)).map_err(|why| failed(&why))?;
-    for (values, counts, more) in rows {
-        let numbers: Vec<_> = columns(counts).into_iter().chain(more).map(|number| number.to_string()).collect();
-        let row = values.into_iter().chain(numbers.iter().map(String::as_str));
-        writer.write_record(row).map_err(|why| failed(&why))?;
-    }
-    let bytes = writer.into_inner().map_err(|why| failed(&why))?;
-    String::from_utf8(bytes).map_err(|why| failed(&why))
+    let head: Vec<&str> = head.iter().chain(further).copied().collect();
+    let row = |(values, counts, more): ([&str; 2], &Counts, Vec<String>)| {
+        let numbers = columns(counts).map(|number| number.to_string());
+        values.map(str::to_owned).into_iter().chain(numbers).chain(more).collect()
+    };
+    as_csv(&head, rows.map(row))
 }
 
 fn columns(counts: &Counts) -> [u64; 21] {
@@ -476,7 +485,7 @@ fn columns(counts: &Counts) -> [u64; 21] {
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandError, Counts, Exit, ResultsView, Style, Summary, SwarmResults, text, warning};
+    use super::{BTreeMap, CommandError, Counts, Dimension, Exit, ResultsView, Style, Summary, SwarmResults, csv, text, warning};
 
     fn results(exact: bool) -> SwarmResults {
         SwarmResults {
@@ -518,5 +527,18 @@ mod tests {
             "{said}"
         );
         assert_eq!(warning(&results(true)), None);
+        // The rows say it themselves: files are read by those who did not see the warning.
+        for exact in [true, false] {
+            let mut results = results(exact);
+            let country = BTreeMap::from([("KE".to_owned(), Counts { servers: 7, ..Counts::default() })]);
+            results.summary.by.insert(Dimension::Country, country);
+            let text = csv(&results).unwrap();
+            let mut reader = csv::Reader::from_reader(text.as_bytes());
+            let head = reader.headers().unwrap().clone();
+            let row = reader.records().next().unwrap().unwrap();
+            let cell = |name: &str| &row[head.iter().position(|column| column == name).unwrap()];
+            let wanted = if exact { ["7", "true", "", ""] } else { ["7", "false", "12000", "3kjLcUyQ is silent"] };
+            assert_eq!(["servers", "exact", "consistent_age_ms", "in_transition_text"].map(cell), wanted, "{text}");
+        }
     }
 }

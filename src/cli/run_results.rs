@@ -6,7 +6,7 @@ use super::{
     json,
     owners::Source,
     survey::SurveyFilter,
-    table::{Style, Table, bytes, paragraph},
+    table::{Style, Table, as_csv, bytes, paragraph},
 };
 use nearcrawl_model::{
     run_totals::{RUN_SPLITS, RunCell, RunCounts, RunTotals},
@@ -66,14 +66,14 @@ pub async fn run_results(question: &Question<'_>, style: Style) -> Result<String
         (totals.by, totals.labels) = (BTreeMap::new(), BTreeMap::new());
     }
     if !missing.is_empty() && !question.api.json {
-        // Not among the figures: what is read by program stays so.
+        // CSV says it behind the figures, too.
         let _ = writeln!(io::stderr(), "warning: servers are missing: {}", missing.join("; "));
     }
     if question.api.json {
         let survey = question.survey.map(ToString::to_string);
         return json(&Told { survey, all_owners_answered: missing.is_empty(), missing_text: &missing, totals: &totals });
     }
-    if question.csv { csv(&totals) } else { Ok(text(&totals, question.survey, style)) }
+    if question.csv { csv(&totals, &missing) } else { Ok(text(&totals, question.survey, style)) }
 }
 
 fn check(question: &Question<'_>) -> Result<(), CommandError> {
@@ -186,24 +186,18 @@ fn cells_text(totals: &RunTotals, style: Style) -> String {
     table.text(style)
 }
 
-/// One row for each value of each breakdown, or for each cell of two; the rows of one breakdown, but for the labels, add up to the total.
-fn csv(totals: &RunTotals) -> Result<String, CommandError> {
-    let failed = |why: &dyn std::fmt::Display| CommandError::new(Exit::Internal, format!("the answer cannot be written as CSV: {why}"));
-    let mut writer = csv::Writer::from_writer(Vec::new());
+/// One row for each value of each breakdown, or for each cell of two; the rows of one breakdown, but for the labels, add up to the total. Behind
+/// the numbers: whose servers are missing.
+fn csv(totals: &RunTotals, missing: &[String]) -> Result<String, CommandError> {
     let [one, other] = totals.crossed_by.first_chunk().copied().unwrap_or(["dimension", "value"]);
-    writer.write_record(["run", one, other].iter().chain(&RunCounts::NAMES)).map_err(|why| failed(&why))?;
-    let run = totals.run.to_string();
-    for RunCell { values, counts } in &totals.cells {
+    let head: Vec<&str> = ["run", one, other].into_iter().chain(RunCounts::NAMES).chain(["all_owners_answered", "missing_text"]).collect();
+    let row = |names: Vec<String>, counts: &RunCounts| {
         let numbers = counts.numbers().map(|number| number.to_string());
-        let row = [&run].into_iter().chain(values).chain(&numbers);
-        writer.write_record(row).map_err(|why| failed(&why))?;
-    }
+        let about = [missing.is_empty().to_string(), missing.join("; ")];
+        [totals.run.to_string()].into_iter().chain(names).chain(numbers).chain(about).collect::<Vec<_>>()
+    };
     let by = totals.by.iter().flat_map(|(split, values)| values.iter().map(|(value, counts)| (split.name(), value, counts)));
-    for (split, value, counts) in by.chain(totals.labels.iter().map(|(label, counts)| ("label", label, counts))) {
-        let numbers = counts.numbers().map(|number| number.to_string());
-        let row = [run.as_str(), split, value.as_str()].into_iter().chain(numbers.iter().map(String::as_str));
-        writer.write_record(row).map_err(|why| failed(&why))?;
-    }
-    let bytes = writer.into_inner().map_err(|why| failed(&why))?;
-    String::from_utf8(bytes).map_err(|why| failed(&why))
+    let by = by.chain(totals.labels.iter().map(|(label, counts)| ("label", label, counts)));
+    let cells = totals.cells.iter().map(|RunCell { values, counts }| row(values.to_vec(), counts));
+    as_csv(&head, cells.chain(by.map(|(split, value, counts)| row(vec![split.to_owned(), value.clone()], counts))))
 }

@@ -1,5 +1,6 @@
 //! Prints tables, lists of facts and paragraphs, no wider than the terminal (100 columns where there is none); colours on terminals only.
 
+use super::error::{CommandError, Exit};
 use std::io::IsTerminal;
 
 /// The widest output in columns, if standard output is no terminal or a wider one.
@@ -63,6 +64,19 @@ fn lines(text: &str, limit: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Rows as CSV, below the names of their columns. Control characters in what others wrote are left out.
+pub(super) fn as_csv(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Result<String, CommandError> {
+    let failed = |why: &dyn std::fmt::Display| CommandError::new(Exit::Internal, format!("the answer cannot be written as CSV: {why}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(head).map_err(|why| failed(&why))?;
+    for row in rows {
+        let cells = row.iter().map(|cell| cell.chars().filter(|c| !c.is_control()).collect::<String>());
+        writer.write_record(cells).map_err(|why| failed(&why))?;
+    }
+    let bytes = writer.into_inner().map_err(|why| failed(&why))?;
+    String::from_utf8(bytes).map_err(|why| failed(&why))
 }
 
 /// A sentence or paragraph, broken into lines that fit standard output, each with its end.

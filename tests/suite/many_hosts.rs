@@ -89,7 +89,8 @@ async fn the_hosts_of_a_portal_are_a_uniform_sample_until_all_were_visited_and_t
     let truth = (HOSTS * 3 / 4 + 1) as u64;
     assert!(margin > 0 && number.abs_diff(truth) <= 2 * margin, "{number} ± {margin}, in truth {truth}");
     assert!(text.contains(" ± ") && text.contains("estimated"), "{text}");
-    assert!(csv.lines().next().unwrap().ends_with("servers_estimated,servers_margin"), "{csv}");
+    let head = csv.lines().next().unwrap();
+    assert!(head.ends_with("servers_estimated,servers_margin,exact,consistent_age_ms,in_transition_text"), "{csv}");
 
     assert_eq!(rows.len(), HOSTS);
     let sample: Vec<_> = rows.iter().filter_map(|(number, probability)| Some((*number as f64, (*probability)?))).collect();
