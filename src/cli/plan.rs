@@ -27,7 +27,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl plan --coverage 0.8 --tld ke --json\n  \
     nearcrawl plan --coverage 0.95 --records ke.jsonl\n  \
     nearcrawl plan --coverage 0.9 --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
-    Each record has the cost of each level of a site and the number of external hosts first named there. Their sums are a curve of load \
+    Each record has the cost of each level of a site and the number of external hosts first named there. Their sums (in which a \
+    host counts once for each server that names it) are a curve of load \
     against coverage, one point per depth; the lowest depth with enough coverage is chosen: set [crawl] depth to it.\n\n\
     The curve comes from --records (written by `nearcrawl crawl --out FILE.jsonl`), from the daemon of this machine (--api) or from a \
     member (--member). If nothing was measured there, it is that of the paper (Nakahira et al. 2008) with an assumed cost of a server: the \
@@ -224,7 +225,9 @@ fn text(plan: &Plan, source: &str, tld: Option<(&str, Option<u64>)>, style: Styl
         percent(chosen.coverage_ratio),
         percent(chosen.load_ratio)
     );
-    text += &format!("\n{}\n", paragraph(&heading).lines().map(|line| style.heading(line) + "\n").collect::<String>());
+    text += &format!("\n{}", paragraph(&heading).lines().map(|line| style.heading(line) + "\n").collect::<String>());
+    text += &paragraph("External hosts are mentions, summed over servers: a host counts once for each server that names it.");
+    text += "\n";
     let mut table = Table::new(&["a server", ">mean", ">median", ">90 %", ">most"]);
     let mut row = |name: &str, spread: &Spread, word: fn(f64) -> String| {
         let maybe = |value: Option<f64>| value.map_or("-".to_owned(), word);

@@ -104,7 +104,7 @@ fn text(trend: &Trend, style: Style) -> String {
         ("size of pages", total.page_bytes, true),
         ("requests", total.requests, false),
         ("failed requests", total.failed, false),
-        ("external hosts", total.external_hosts, false),
+        ("external host mentions*", total.external_hosts, false),
         ("evaluated pages", total.evaluated, false),
         ("pages with failures", total.failing, false),
     ];
@@ -116,6 +116,7 @@ fn text(trend: &Trend, style: Style) -> String {
         table.row(vec![name.to_owned(), number(figure.from), number(figure.to), difference, percent(figure.rate, true)]);
     }
     text += &table.text(style);
+    text += &paragraph("* one for each server that names a host, summed over servers: not distinct hosts");
     text += &paragraph(&format!("failures: {} evaluated by the same rules in both runs", counted(total.servers_evaluated, "server")));
     text += &paragraph(&changes(total));
     for (by, values) in by {

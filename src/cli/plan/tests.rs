@@ -59,6 +59,7 @@ async fn a_plan_from_records_names_the_depth_and_what_the_seeds_cost() {
     let said = ask(&line).await.unwrap();
     assert!(said.starts_with("Measured on 3 servers, down to depth 2; by the records in"), "{said}");
     assert!(said.contains("Depth 1 finds 80.0 % of the external hosts with 34.4 % of the requests of depth 2."), "{said}");
+    assert!(said.contains("mentions, summed over servers"), "{said}");
     assert!(said.contains("2 starting hosts (1 with records of their own): 19 requests, 190.0 kB"), "{said}");
     let told: serde_json::Value = serde_json::from_str(&ask(&format!("{line} --json")).await.unwrap()).unwrap();
     assert_eq!(
