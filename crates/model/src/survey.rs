@@ -23,13 +23,14 @@ use utoipa::ToSchema;
 /// Surveys of one creator that may live at a time.
 pub const MAX_LIVING: usize = 10;
 
-/// Surveys of one creator that are kept, with those that have ended.
+/// Surveys of one creator that are kept, with those that have ended: of more the one that ended first is dropped.
 pub const MAX_OF_CREATOR: usize = 40;
 
-/// Surveys that a member keeps, of all creators together.
-pub const MAX_SURVEYS: usize = 200;
+/// Surveys that a member keeps, of all creators together: ten of each of 30 members, and some that have ended. Of more the one that ended
+/// first is dropped.
+pub const MAX_SURVEYS: usize = 400;
 
-/// Bytes of all surveys that a member keeps.
+/// Bytes of all surveys that a member keeps; those that have ended make room here, too.
 pub const MAX_TOTAL_BYTES: usize = 32 << 20;
 
 /// URLs in one survey.

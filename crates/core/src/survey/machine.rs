@@ -4,7 +4,7 @@
 use super::{
     placing::Placing,
     probing::{Probing, ToProbe, Wait},
-    register::{NotKeptError, Register},
+    register::{NotKeptError, Register, Room},
 };
 use crate::{
     context::Context,
@@ -18,7 +18,7 @@ use nearcrawl_model::{
     fetch::{ProbeReport, ProbeTarget},
     ids::{QuestionId, Ticket, WriteId},
     message::{Gossip, MAX_MESSAGE, Request, Response},
-    survey::{MAX_SURVEYS, SignedSurvey, Survey, SurveyHead, SurveyId, SurveyPlan, SurveyState, SurveysDigest, survey_id},
+    survey::{MAX_OF_CREATOR, MAX_SURVEYS, SignedSurvey, Survey, SurveyHead, SurveyId, SurveyPlan, SurveyState, SurveysDigest, survey_id},
     time::{Millis, Moment, WallTime},
     url::PageUrl,
 };
@@ -29,6 +29,9 @@ const COMPARE_EVERY: Millis = 60_000;
 
 /// What is counted of a survey that its creator did not sign.
 const UNSIGNED: &str = "surveys that their creators did not sign";
+
+/// What is counted of surveys that are dropped for others.
+const MADE_ROOM: &str = "ended surveys that made room for others";
 
 /// Bytes of surveys in one answer, unless one has more.
 const MOST_BYTES: usize = MAX_MESSAGE - (64 << 10);
@@ -107,7 +110,9 @@ impl Surveys {
             return Err("the end of the survey is in the past".to_owned());
         }
         let now = cx.now.wall;
-        self.fitting(cx, Survey { creator: cx.me, revision: 1, state: SurveyState::Running, created_at: now, changed_at: now, plan })
+        // Of so many some may have been dropped, and others may know one of this name: minutes are more than any revision by then.
+        let revision = if self.register.count_of(&cx.me) < MAX_OF_CREATOR { 1 } else { (now.0 / 60_000).max(1) };
+        self.fitting(cx, Survey { creator: cx.me, revision, state: SurveyState::Running, created_at: now, changed_at: now, plan })
     }
 
     /// What a survey of our own comes to in another state.
@@ -131,7 +136,7 @@ impl Surveys {
     /// Signs a survey of ours if there is room for it.
     fn fitting(&self, cx: &Context, survey: Survey) -> Result<SignedSurvey, String> {
         let signed = SignedSurvey::sign(&survey, &cx.key).map_err(|why| why.to_string())?;
-        let room = self.register.room_for(&survey, &signed.head(&survey), signed.bytes.len(), cx.now.wall);
+        let room = self.register.room_for(&cx.me, &survey, &signed.head(&survey), signed.bytes.len(), cx.now.wall);
         room.map(|_| signed).map_err(|why| why.to_string())
     }
 
@@ -147,8 +152,8 @@ impl Surveys {
     pub(crate) fn hear(&mut self, cx: &mut Context, signed: SignedSurvey) {
         let Ok(survey) = signed.read() else { return cx.refuse("surveys that cannot be read or are too large") };
         let head = signed.head(&survey);
-        let slot = match self.register.room_for(&survey, &head, signed.bytes.len(), cx.now.wall) {
-            Ok(slot) => slot,
+        let Room { slot, dropped } = match self.register.room_for(&cx.me, &survey, &head, signed.bytes.len(), cx.now.wall) {
+            Ok(room) => room,
             Err(NotKeptError::Known) => return self.compare_contents(cx, &head),
             Err(_) if signed.open().is_err() => return cx.refuse(UNSIGNED),
             Err(why) => {
@@ -160,6 +165,10 @@ impl Surveys {
             return cx.refuse(UNSIGNED);
         }
         self.compare_contents(cx, &head);
+        for id in &dropped {
+            self.register.drop_ended(id);
+            cx.refuse(MADE_ROOM);
+        }
         #[expect(clippy::expect_used, reason = "postcard writes any signed survey into a growing vector")]
         let bytes = postcard::to_stdvec(&(slot, &signed)).expect("a survey always encodes");
         let kept = Arc::new(KeptSurvey::new(survey, signed, slot));

@@ -28,14 +28,14 @@ pub(crate) enum NotKeptError {
     /// Its creator has as many that live as it may.
     #[error("{MAX_LIVING} surveys of this access point are running or paused: end one of them first")]
     TooManyLiving,
-    /// Its creator has as many as it may.
-    #[error("this access point has {MAX_OF_CREATOR} surveys, with those that have ended, and may have no more")]
+    /// It has ended, and its creator has as many as it may that ended later.
+    #[error("this access point has {MAX_OF_CREATOR} surveys that ended later, and may have no more")]
     TooManyOfCreator,
-    /// The swarm has as many as it may.
-    #[error("the swarm keeps {MAX_SURVEYS} surveys and no more")]
+    /// The swarm has as many as it may, and none that may be dropped.
+    #[error("the swarm keeps {MAX_SURVEYS} surveys and no more, and all of them are running or paused")]
     TooMany,
-    /// The swarm's surveys take as much room as they may.
-    #[error("the surveys of the swarm take {} MiB and may take no more", MAX_TOTAL_BYTES >> 20)]
+    /// The swarm's surveys take as much room as they may, and none may be dropped.
+    #[error("the surveys that run or are paused take {} MiB and may take no more", MAX_TOTAL_BYTES >> 20)]
     TooLarge,
 }
 
@@ -53,6 +53,20 @@ impl NotKeptError {
     }
 }
 
+/// Where a survey is stored, and which ones that have ended are dropped for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) slot: u16,
+    pub(crate) dropped: Vec<SurveyId>,
+}
+
+/// Since when a survey has ended, with its id: all members put those that have ended in the same order. None if it has not.
+fn ended_since(survey: &Survey, id: SurveyId, now: WallTime) -> Option<(WallTime, SurveyId)> {
+    let said = (survey.state == SurveyState::Ended).then_some(survey.changed_at);
+    let since = survey.plan.ends_at.filter(|end| *end <= now).into_iter().chain(said).min()?;
+    Some((since, id))
+}
+
 /// The surveys that are kept here, and those that are being stored.
 #[derive(Debug, Default)]
 pub(crate) struct Register {
@@ -60,6 +74,8 @@ pub(crate) struct Register {
     /// The newest version of each that is being stored.
     coming: BTreeMap<SurveyId, Arc<KeptSurvey>>,
     refused: BTreeSet<SurveyHead>,
+    /// The last version of those that were dropped: it and earlier ones, which may not have ended, are not taken in again.
+    dropped: BTreeMap<SurveyId, SurveyHead>,
 }
 
 impl Register {
@@ -76,40 +92,96 @@ impl Register {
 
     /// Whether a version of a survey is wanted here: it is newer than what is known, and was not refused.
     pub(crate) fn lacks(&self, head: &SurveyHead) -> bool {
-        self.known(&head.id).is_none_or(|known| known.head < *head) && !self.refused.contains(head)
+        let is_newer = self.known(&head.id).is_none_or(|known| known.head < *head);
+        is_newer && !self.was_dropped(head) && !self.refused.contains(head)
     }
 
-    /// Whether a survey may be kept, and in which slot.
+    fn was_dropped(&self, head: &SurveyHead) -> bool {
+        self.dropped.get(&head.id).is_some_and(|dropped| *head <= *dropped)
+    }
+
+    /// Whether a survey may be kept here, at `me`.
     ///
     /// # Errors
     ///
     /// Why not.
-    pub(crate) fn room_for(&self, survey: &Survey, head: &SurveyHead, bytes: usize, now: WallTime) -> Result<u16, NotKeptError> {
+    pub(crate) fn room_for(
+        &self,
+        me: &AccessPoint,
+        survey: &Survey,
+        head: &SurveyHead,
+        bytes: usize,
+        now: WallTime,
+    ) -> Result<Room, NotKeptError> {
         let known = self.known(&head.id);
-        if known.is_some_and(|known| known.head >= *head) {
+        if known.is_some_and(|known| known.head >= *head) || self.was_dropped(head) {
             return Err(NotKeptError::Known);
         }
         let sampled = known.map(|known| &known.survey.plan).filter(|plan| plan.probe.is_some());
         if sampled.is_some_and(|plan| plan.probe != survey.plan.probe || plan.entries != survey.plan.entries) {
             return Err(NotKeptError::SampleChanged);
         }
-        let others = || self.newest().filter(|kept| kept.head.id != head.id);
-        let of_creator = || others().filter(|kept| kept.survey.creator == survey.creator);
-        let lives = |survey: &Survey| survey.state_at(now) != SurveyState::Ended;
-        if lives(survey) && of_creator().filter(|kept| lives(&kept.survey)).count() >= MAX_LIVING {
+        let lives = |kept: &&Arc<KeptSurvey>| ended_since(&kept.survey, kept.head.id, now).is_none();
+        let of_creator = || self.newest().filter(|kept| kept.head.id != head.id && kept.survey.creator == survey.creator);
+        if ended_since(survey, head.id, now).is_none() && of_creator().filter(lives).count() >= MAX_LIVING {
             return Err(NotKeptError::TooManyLiving);
         }
-        if others().map(|kept| kept.signed.bytes.len()).sum::<usize>() + bytes > MAX_TOTAL_BYTES {
-            return Err(NotKeptError::TooLarge);
+        let crowded = known.is_none() && of_creator().count() >= MAX_OF_CREATOR;
+        let dropped = self.making_room(me, survey, head, bytes, crowded, now)?;
+        let slot = known.map(|known| known.slot).or_else(|| {
+            let taken: BTreeSet<u16> = self.newest().filter(|kept| !dropped.contains(&kept.head.id)).map(|kept| kept.slot).collect();
+            (0..MAX_SURVEYS as u16).find(|slot| !taken.contains(slot))
+        });
+        slot.map(|slot| Room { slot, dropped }).ok_or(NotKeptError::TooMany)
+    }
+
+    /// Which surveys that have ended are dropped for one: those that ended first, of its creator's if that one is `crowded`. Their creators keep
+    /// them: whoever never heard that one ended hears it from there.
+    fn making_room(
+        &self,
+        me: &AccessPoint,
+        survey: &Survey,
+        head: &SurveyHead,
+        mut bytes: usize,
+        crowded: bool,
+        now: WallTime,
+    ) -> Result<Vec<SurveyId>, NotKeptError> {
+        let limit = ended_since(survey, head.id, now);
+        let others: Vec<_> = self.newest().filter(|kept| kept.head.id != head.id).collect();
+        let stored = others.iter().filter(|kept| !self.coming.contains_key(&kept.head.id));
+        let ended = stored.filter_map(|kept| Some((ended_since(&kept.survey, kept.head.id, now)?, *kept)));
+        let mut ended: BTreeMap<_, _> = ended.filter(|(since, _)| limit.is_none_or(|limit| *since < limit)).collect();
+        bytes += others.iter().map(|kept| kept.signed.bytes.len()).sum::<usize>();
+        let (mut count, mut dropped) = (others.len() + 1, Vec::new());
+        let mut crowded = crowded;
+        while crowded || count > MAX_SURVEYS || bytes > MAX_TOTAL_BYTES {
+            let may_go = |kept: &KeptSurvey| if crowded { kept.survey.creator == survey.creator } else { kept.survey.creator != *me };
+            let first = ended.iter().find(|(_, kept)| may_go(kept)).map(|(since, _)| *since);
+            let Some(gone) = first.and_then(|since| ended.remove(&since)) else {
+                return Err(match (crowded, count > MAX_SURVEYS) {
+                    (true, _) => NotKeptError::TooManyOfCreator,
+                    (_, true) => NotKeptError::TooMany,
+                    _ => NotKeptError::TooLarge,
+                });
+            };
+            (count, bytes, crowded) = (count - 1, bytes - gone.signed.bytes.len(), false);
+            dropped.push(gone.head.id);
         }
-        if let Some(known) = known {
-            return Ok(known.slot);
+        Ok(dropped)
+    }
+
+    /// One that has ended makes room for another, which is stored in its place.
+    pub(crate) fn drop_ended(&mut self, id: &SurveyId) {
+        let Some(gone) = self.kept.remove(id) else { return };
+        if self.dropped.len() >= MAX_REFUSED {
+            self.dropped.pop_first();
         }
-        if of_creator().count() >= MAX_OF_CREATOR {
-            return Err(NotKeptError::TooManyOfCreator);
-        }
-        let taken: BTreeSet<u16> = self.newest().map(|kept| kept.slot).collect();
-        (0..MAX_SURVEYS as u16).find(|slot| !taken.contains(slot)).ok_or(NotKeptError::TooMany)
+        self.dropped.insert(*id, gone.head);
+    }
+
+    /// How many of this creator's are kept, with those that have ended.
+    pub(crate) fn count_of(&self, creator: &AccessPoint) -> usize {
+        self.newest().filter(|kept| kept.survey.creator == *creator).count()
     }
 
     /// A survey is being stored.

@@ -11,7 +11,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     ids::Ticket,
     message::{Gossip, Request, Response},
-    survey::{MAX_LIVING, MAX_OF_CREATOR, SignedSurvey, Survey, SurveyEntry, SurveyPlan, SurveyState},
+    survey::{MAX_LIVING, MAX_OF_CREATOR, MAX_SURVEYS, SignedSurvey, Survey, SurveyEntry, SurveyPlan, SurveyState},
     time::{Moment, WallTime},
     url::PageUrl,
 };
@@ -144,7 +144,79 @@ fn a_creator_has_ten_that_live_and_ended_ones_make_room() {
     assert_eq!(point.surveys.room().0, MAX_LIVING + 2);
     (0..MAX_OF_CREATOR).for_each(|number| drop(point.hear(signed(4, &format!("old{number}"), 1, SurveyState::Ended))));
     point.hear(signed(4, "new", 1, SurveyState::Running));
-    assert_eq!((point.state(4, "new"), point.refused("surveys beyond the limit for a creator")), (None, 1));
+    assert_eq!((point.state(4, "new"), point.refused("ended surveys that made room for others")), (Some((1, SurveyState::Running)), 1));
+    assert_eq!(point.surveys.register().count_of(&who(4)), MAX_OF_CREATOR);
+}
+
+/// A survey that ended at a moment.
+fn ended(creator: u8, name: &str, at: u64) -> SignedSurvey {
+    let survey = Survey { changed_at: WallTime(at), ..survey(creator, name, 2, SurveyState::Ended) };
+    SignedSurvey::sign(&survey, &key(creator)).unwrap()
+}
+
+#[test]
+fn each_of_thirty_members_may_have_ten_however_many_have_ended() {
+    let old: Vec<SignedSurvey> =
+        (0..MAX_SURVEYS).map(|n| ended(100 + (n / MAX_OF_CREATOR) as u8, &format!("old{n}"), 10 + n as u64)).collect();
+    let new: Vec<SignedSurvey> =
+        (0..300).map(|n| signed(2 + (n / MAX_LIVING) as u8, &format!("new{n}"), 1, SurveyState::Running)).collect();
+    let points = [false, true].map(|backwards| {
+        // One of the creators of those that have ended is this member, in the second case.
+        let mut point = Point::new(if backwards { 100 } else { 1 }, &[]);
+        old.iter().for_each(|signed| drop(point.hear(signed.clone())));
+        assert_eq!(point.surveys.room(), (MAX_SURVEYS, MAX_SURVEYS));
+        let order: Vec<_> = if backwards { new.iter().rev().collect() } else { new.iter().collect() };
+        order.into_iter().for_each(|signed| drop(point.hear(signed.clone())));
+        assert_eq!(point.cx.wishes.living().count(), 300, "each may start ten");
+        assert_eq!((point.surveys.room().0, point.refused("ended surveys that made room for others")), (MAX_SURVEYS, 300));
+        point
+    });
+    let left = |point: &Point| {
+        let names = point.surveys.register().all().map(|kept| kept.survey.plan.name.clone()).filter(|name| name.starts_with("old"));
+        let mut numbers: Vec<usize> = names.map(|name| name[3..].parse().unwrap()).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    assert_eq!(left(&points[0]), (300..400).collect::<Vec<_>>(), "those that ended first are dropped");
+    assert_eq!(left(&points[1]), (0..40).chain(340..400).collect::<Vec<_>>(), "and of one's own none");
+    // Neither what was dropped is asked for, nor a version of it that had not ended yet.
+    let [mut point, _] = points;
+    let running = signed(100, "old0", 1, SurveyState::Running);
+    for signed in [&running, &old[0]] {
+        assert!(!point.surveys.register().lacks(&signed.head(&signed.read().unwrap())));
+        point.hear(signed.clone());
+        assert_eq!(point.state(100, "old0"), None);
+    }
+    // One that lives is never dropped: there is no room for more than so many.
+    (0..100).for_each(|n| drop(point.hear(signed(40 + (n / MAX_LIVING) as u8, &format!("more{n}"), 1, SurveyState::Running))));
+    point.hear(signed(60, "beyond", 1, SurveyState::Running));
+    assert_eq!((point.cx.wishes.living().count(), point.state(60, "beyond")), (MAX_SURVEYS, None));
+    assert_eq!(point.refused("surveys beyond the limit for the swarm"), 1);
+}
+
+#[test]
+fn a_member_may_start_surveys_for_ever_and_use_a_name_again_after_many() {
+    let (mut point, mut other) = (Point::new(1, &[]), Point::new(2, &[]));
+    point.cx.now.wall = WallTime(1_800_000_000_000);
+    let make = |point: &mut Point, other: &mut Point, name: &str| {
+        let made = point.surveys.drafted(&point.cx, plan(name)).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let before = point.state(1, name);
+        for point in [&mut *point, other] {
+            point.hear(made.clone());
+        }
+        assert_eq!((before, point.state(1, name)), (None, other.state(1, name)));
+        point.cx.now.wall.0 += 60_000;
+        let ended = point.surveys.changed(&point.cx, name, SurveyState::Ended).unwrap();
+        for point in [&mut *point, other] {
+            point.hear(ended.clone());
+        }
+        point.cx.now.wall.0 += 60_000;
+    };
+    (0..MAX_OF_CREATOR + 5).for_each(|number| make(&mut point, &mut other, &format!("s{number}")));
+    assert_eq!((point.surveys.room().0, point.state(1, "s4"), point.state(1, "s5").is_some()), (MAX_OF_CREATOR, None, true));
+    make(&mut point, &mut other, "s0");
+    assert_eq!(other.state(1, "s0").map(|(_, state)| state), Some(SurveyState::Ended));
+    assert_eq!(point.surveys.register().digest(), other.surveys.register().digest());
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! Surveys in the simulated swarm: do all members come to the same ones, and crawl by them, whoever dies or comes late?
 
 use super::*;
-use crate::swarm::ledger::Purpose;
+use crate::swarm::{clocks::wall_time, ledger::Purpose};
 use nearcrawl_core::event::{Event, SurveyEvent};
 use nearcrawl_model::{
     message::Gossip,
+    record::ServerRecord,
+    server_rows::{RowsOf, ServerRow},
     survey::{SurveyEntry, SurveyHead, SurveyPlan, SurveyRef, SurveyScope, SurveyState, SurveyView, Wishes, survey_id},
     survey_probes::{ProbeOutcome, SurveyProbes},
+    url::Host,
 };
 
 const SHAPE: TableShape = TableShape { hosts: 12, hosts_per_subnet: 2, pages: 12, shared: 0 };
@@ -127,6 +130,97 @@ fn an_end_date_ends_it_everywhere_and_who_was_cut_off_hears_of_it_when_the_netwo
     assert!(world.run_until(5 * MINUTE, |world| all_see(world, SurveyState::Running)));
     change(&mut world, 0, SurveyState::Ended);
     assert!(world.run_until(MINUTE, |world| all_see(world, SurveyState::Ended)));
+}
+
+#[test]
+fn an_end_date_ends_a_survey_by_itself_in_the_middle_of_it() {
+    let mut world = quiet(9, 3);
+    let hosts = [0, 3, 4, 7];
+    let truth = truth(&world, &hosts, 6);
+    let end = wall_time(world.now()) + 2 * MINUTE;
+    // So slow that two minutes are not enough.
+    let wishes = Wishes { min_delay_ms: Some(20_000), ..plan(&hosts, 6).wishes };
+    make(&mut world, 0, SurveyPlan { ends_at: Some(WallTime(end)), wishes, ..plan(&hosts, 6) });
+    assert!(world.run_up_to(10_000, |world| all_see(world, SurveyState::Running)));
+    // Its creator is not needed for that.
+    world.kill(0);
+    assert!(world.run_until(3 * MINUTE, |world| all_see(world, SurveyState::Ended)), "nobody ends it but the clock");
+    assert!(wall_time(world.now()) >= end, "not before its time");
+    world.run(10_000);
+    let before = world.ledger.fetches().len();
+    assert!(before > 0 && before < truth.asked.len(), "in the middle of it: {before} of {}", truth.asked.len());
+    world.run(10 * MINUTE);
+    assert_eq!(world.ledger.fetches().len(), before, "nothing is asked");
+}
+
+/// The records of all members, each host's once, with the names of its surveys.
+fn records(world: &World) -> BTreeMap<String, (ServerRecord, BTreeSet<String>)> {
+    let mut records = BTreeMap::new();
+    for number in world.running() {
+        let view = world.crawler(number).unwrap().view();
+        let mut after: Option<Host> = None;
+        loop {
+            let page = view.rows(RowsOf::Servers, after.as_ref()).unwrap();
+            for row in page.rows.iter().map(|row| ServerRow::read(row).unwrap()) {
+                let surveys = row.surveys.iter().map(|mark| mark.name.clone()).collect();
+                let known = records.insert(row.record.host.to_string(), (row.record, surveys));
+                assert!(known.is_none(), "two members tell of {known:?}");
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    records
+}
+
+#[test]
+fn two_surveys_that_share_a_host_crawl_it_once_by_the_deeper_depth_and_each_reads_its_record() {
+    for seed in 1..3 {
+        let mut world = quiet(seed, 3);
+        let mut expected = truth(&world, &[0], 1);
+        let deep = truth(&world, &[3, 7], 5);
+        let shallow = truth(&world, &[3], 1).pages;
+        let of_shared = truth(&world, &[3], 5).pages;
+        assert!(of_shared > shallow, "seed {seed}: the depth matters: {of_shared} and {shallow}");
+        expected.asked.extend(deep.asked);
+        expected.hosts.extend(deep.hosts);
+        (expected.pages, expected.cut) = (expected.pages + deep.pages, expected.cut + deep.cut);
+        make(&mut world, 0, plan(&[0, 3], 1));
+        make(&mut world, 1, SurveyPlan { name: "other".to_owned(), ..plan(&[3, 7], 5) });
+        finish(&mut world, &expected, 30 * MINUTE);
+        assert_fetched(&world, &expected, &BTreeSet::new());
+        assert_polite(&world);
+        let records = records(&world);
+        let of = |survey: &str| {
+            let those = records.iter().filter(|(_, (_, surveys))| surveys.contains(survey));
+            those.map(|(host, (record, _))| (host.as_str(), record.pages)).collect::<BTreeMap<_, _>>()
+        };
+        let (some, other) = (of("some"), of("other"));
+        assert_eq!(
+            (some.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>()),
+            (vec![&"s0.test", &"s3.test"], vec![&"s3.test", &"s7.test"])
+        );
+        assert_eq!((some["s3.test"], other["s3.test"]), (of_shared, of_shared), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_run_is_due_by_the_interval_of_a_survey_and_not_without_it() {
+    let mut world = quiet(4, 2);
+    let hourly = plan(&[0], 1);
+    make(&mut world, 0, SurveyPlan { wishes: Wishes { interval_ms: Some(60 * MINUTE), ..hourly.wishes }, ..hourly });
+    make(&mut world, 1, SurveyPlan { name: "once".to_owned(), ..plan(&[7], 1) });
+    let runs = |world: &World| records(world).into_iter().map(|(host, (record, _))| (host, record.run)).collect::<BTreeMap<_, _>>();
+    let both = |one, other| BTreeMap::from([("s0.test".to_owned(), one), ("s7.test".to_owned(), other)]);
+    assert!(world.run_until(10 * MINUTE, |world| agreed(world).is_some_and(|results| results.summary.total.servers == 2)));
+    assert_eq!(runs(&world), both(1, 1));
+    world.run(40 * MINUTE);
+    assert_eq!(runs(&world), both(1, 1), "an hour is not over");
+    world.run(30 * MINUTE);
+    assert_eq!(runs(&world), both(2, 1), "the interval of the configuration is a week");
+    assert_polite(&world);
 }
 
 #[test]
