@@ -21,7 +21,7 @@ use std::{
 const LONG_ENOUGH: Duration = Duration::from_secs(120);
 
 /// How long one command may take.
-const AT_MOST: Duration = Duration::from_secs(60);
+const AT_MOST: Duration = Duration::from_secs(180);
 
 /// Countries of the addresses, and the hosts there. The census finds the first nine, by their names or by their addresses.
 const HOSTS: [(&str, &[&str]); 4] = [
@@ -181,9 +181,20 @@ impl Shell {
             assert!(folded(&said).contains(says), "{} does not say {says:?}: {said}", step.command);
         }
         assert!(!said.is_empty() || !step.writes.is_empty(), "{} prints nothing", step.command);
+        let in_words = step.command.contains(" > ");
+        let asked = |option: &str| !in_words && step.command.ends_with(option);
+        for (form, name) in [("csv", " --format csv"), ("csv", " --csv"), ("json", " --json"), ("json", " --format json")] {
+            if asked(name) {
+                check_content(&step.command, form, said.as_bytes());
+            }
+        }
+        if step.says.is_none() && step.until.is_none() && step.writes.is_empty() {
+            check_words(&step.command, &said);
+        }
         for file in &step.writes {
-            let written = fs::metadata(self.directory.join(file)).unwrap_or_else(|why| panic!("{}: {file}: {why}", step.command));
-            assert!(written.len() > 0, "{}: {file} is empty", step.command);
+            let written = fs::read(self.directory.join(file)).unwrap_or_else(|why| panic!("{}: {file}: {why}", step.command));
+            assert!(!written.is_empty(), "{}: {file} is empty", step.command);
+            check_content(&format!("{}: {file}", step.command), file.rsplit_once('.').map_or("", |(_, ending)| ending), &written);
         }
         self.said.push((step.command.clone(), said));
     }
@@ -202,6 +213,69 @@ impl Shell {
     fn rows(&self, name: &str) -> Vec<csv::StringRecord> {
         csv::Reader::from_reader(self.file(name).as_bytes()).records().map(|row| row.unwrap()).collect()
     }
+}
+
+/// A file, or what was printed, is of its form and has something in it.
+fn check_content(what: &str, form: &str, bytes: &[u8]) {
+    if form == "parquet" {
+        assert!(bytes.len() > 8 && bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{what} is no Parquet");
+        return;
+    }
+    let text = std::str::from_utf8(bytes).unwrap_or_else(|why| panic!("{what}: {why}"));
+    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|why| panic!("{what}: {why}: {text}"));
+    match form {
+        "csv" | "tsv" => {
+            let delimiter = if form == "csv" { b',' } else { b'\t' };
+            // Every row has as many cells as the first one: the reader refuses others.
+            let mut reader = csv::ReaderBuilder::new().has_headers(form == "csv").delimiter(delimiter).from_reader(bytes);
+            let rows: Vec<_> = reader.records().map(|row| row.unwrap_or_else(|why| panic!("{what}: {why}"))).collect();
+            assert!(!rows.is_empty(), "{what} has no rows: {text}");
+        }
+        "json" | "jsonld" => {
+            let value = json(text);
+            let is_empty = value.as_array().map_or_else(|| value.as_object().is_none_or(|object| object.is_empty()), Vec::is_empty);
+            assert!(!is_empty, "{what} says nothing: {text}");
+        }
+        "jsonl" => {
+            assert!(text.lines().count() > 0, "{what} has no rows");
+            text.lines().for_each(|line| assert!(json(line).is_object(), "{what}: {line}"));
+        }
+        "html" => {
+            let title = text.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).unwrap_or_default();
+            assert!(!title.is_empty() && text.contains(&format!("<h1>{title}</h1>")), "{what} has no title: {title:?}");
+            assert!(text.contains("<td") && text.contains("<svg ") && text.ends_with("</html>\n"), "{what} has no table, or no figure");
+        }
+        "svg" => assert!(text.starts_with("<svg ") && text.contains("</title>") && text.ends_with("</svg>\n"), "{what} is no figure"),
+        other => panic!("{what}: how is {other:?} checked?"),
+    }
+}
+
+/// What a command must say that the page says nothing of: words of its answer by which it is known from any other.
+const WORDS: [(&str, &[&str]); 18] = [
+    ("nearcrawl status", &["12D3KooW"]),
+    ("nearcrawl survey create", &["survey ", " is made of "]),
+    ("nearcrawl results --survey census", &["survey census: 9 servers", "as "]),
+    ("nearcrawl results --distinct", &["external hosts", "sets of 3 members"]),
+    ("nearcrawl results --by registry", &["registry", "servers"]),
+    ("nearcrawl servers --tld ke", &["museum.ke", "railway.ke"]),
+    ("nearcrawl report offshore", &[".ke", "method: ", "survey: census", "time span: "]),
+    ("nearcrawl report nearness --survey", &["median", "KE", "survey: census"]),
+    ("nearcrawl report nearness --by registry --format csv", &["p50_ms", "method_text"]),
+    ("nearcrawl report load", &["coverage", "host mentions", "survey: census"]),
+    ("nearcrawl plan", &["Depth ", "of the external hosts", "Measured on"]),
+    ("nearcrawl lab cache --trace links.jsonl", &["looked up: links"]),
+    ("nearcrawl lab cache --trace links.tsv", &["looked up: links"]),
+    ("nearcrawl lab delegation", &["ipmicra", "random-delegation", "brute-force"]),
+    ("nearcrawl members", &["alive", "subnets"]),
+    ("nearcrawl why museum.ke", &["museum.ke", "census"]),
+    ("nearcrawl export", &["access_point"]),
+    ("nearcrawl survey list", &["census"]),
+];
+
+fn check_words(command: &str, said: &str) {
+    let words = WORDS.iter().filter(|(begin, _)| command.starts_with(begin)).max_by_key(|(begin, _)| begin.len());
+    let (_, words) = words.unwrap_or_else(|| panic!("what does `{command}` say? {said}"));
+    words.iter().for_each(|word| assert!(folded(said).contains(word.trim()), "{command} does not say {word:?}: {said}"));
 }
 
 /// The daemons, and a shell beside them whose commands ask the second one.
