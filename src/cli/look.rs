@@ -151,7 +151,13 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ("store", store(&view.store)),
     ];
     lines.extend(allowance(&view.allowance).map(|allowance| ("allowance", allowance)));
-    lines.extend(view.connection_errors_text.iter().map(|error| ("not reached", error.clone())));
+    lines.extend(view.alone_text.iter().map(|alone| ("alone", alone.clone())));
+    lines.extend(
+        view.connection_errors_text
+            .iter()
+            .filter(|error| !view.state_text.contains(error.as_str()))
+            .map(|error| ("not reached", error.clone())),
+    );
     for cache in &view.caches {
         let asked = cache.hits + cache.misses;
         let share = if asked == 0 { 0.0 } else { cache.hits as f64 / asked as f64 * 100.0 };

@@ -27,6 +27,7 @@ pub struct Changes {
     /// How many delegations and hand-overs had ended.
     events: u64,
     doing: Option<(State, Option<Discriminant<Rest>>, Instant)>,
+    alone: bool,
 }
 
 impl Changes {
@@ -47,6 +48,9 @@ impl Changes {
             lines.push(format!("owns {} now, {before} before", counted(owned, "subnet")));
         }
         lines.extend(self.of_state(&view, now));
+        let alone = view.alone();
+        let is_news = !std::mem::replace(&mut self.alone, alone.is_some());
+        lines.extend(alone.filter(|_| is_news));
         lines
     }
 

@@ -480,6 +480,7 @@ impl Daemon {
             SwarmEvent::Connected { peer, addresses, incarnation, software, remote } => {
                 tracing::info!("connected to {} ({software}, start number {incarnation})", peer.short());
                 self.connected.insert(peer);
+                self.handler.connected();
                 self.hear(Event::Connected { access_point: peer, incarnation, addresses, remote });
             }
             SwarmEvent::Timed { peer, rtt_us, remote } => self.hear(Event::Distance { to: peer, rtt_us, remote }),
@@ -494,12 +495,15 @@ impl Daemon {
             SwarmEvent::Answered { question, from, result } => self.hear(Event::Answered { question, from, answer: result.ok() }),
             SwarmEvent::Gossiped { gossip, author, .. } => self.hear(Event::Gossiped { author, gossip }),
             SwarmEvent::PublicAsked { ticket, request } => self.asked_by_reader(ticket, request),
-            SwarmEvent::Refused { peer, reason } => tracing::warn!("{} was refused: {reason}", peer.short()),
-            SwarmEvent::RefusedBy { peer, reason } => {
-                tracing::warn!("{} refuses this access point: {reason}", peer.short());
-                self.handler.connection_failed(format!("{} refuses this access point: {reason}", peer.short()));
+            SwarmEvent::Refused { reason, address: Some(address), .. } => {
+                self.handler.connection_failed(format!("cannot join through {address}: {reason}"))
             }
-            SwarmEvent::DialFailed { address, reason } => self.handler.dial_failed(&address, &reason),
+            SwarmEvent::Refused { peer, reason, address: None } => tracing::warn!("{} was refused: {reason}", peer.short()),
+            SwarmEvent::RefusedBy { peer, reason, address } => {
+                let who = address.unwrap_or_else(|| peer.short());
+                self.handler.connection_failed(format!("{who} refuses this access point: {reason}"));
+            }
+            SwarmEvent::DialFailed { address, reason } => self.handler.connection_failed(format!("cannot reach {address}: {reason}")),
         }
     }
 

@@ -20,6 +20,7 @@ mod full_disk;
 mod fuzzing;
 mod hostile_web;
 mod interrupted_crawls;
+mod joins;
 mod kills;
 mod liars;
 mod limits;

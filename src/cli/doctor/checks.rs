@@ -107,7 +107,7 @@ async fn running(config: &Config) -> Option<Finding> {
     let status: StatusView = api.get("/api/status", &[]).await.ok()?;
     let found = format!("running, version {}: {}", status.version, status.state_text);
     Some(match status.connection_errors_text {
-        Some(why) => Finding::new("daemon", State::Warning, format!("{found} {why}"))
+        Some(why) => Finding::new("daemon", State::Warning, if found.contains(&why) { found } else { format!("{found}; {why}") })
             .by("swarm.bootstrap")
             .remedy("nearcrawl members and nearcrawl status there say who is reached"),
         None => Finding::good("daemon", found),

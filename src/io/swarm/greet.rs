@@ -114,7 +114,7 @@ impl Runner {
             HelloEvent::OutboundFailure { peer, error, .. } => {
                 let refusal = match error {
                     OutboundFailure::Timeout => HelloError::NoHello(HELLO_WITHIN.as_secs()),
-                    _ if is_not_spoken(&error) => HelloError::Unreadable,
+                    _ if is_not_spoken(&error) => HelloError::NoSwarm,
                     OutboundFailure::Io(error) if error.kind() == io::ErrorKind::InvalidData => HelloError::Unreadable,
                     // Another connection to this peer may stand and have its own hello.
                     _ => return,
@@ -204,15 +204,22 @@ impl Runner {
     /// Refuses a peer, or expels it; the connection is closed after it has had time to read the reason.
     pub(super) fn refuse(&mut self, peer: PeerId, reason: HelloError) {
         count(&self.counters.refused);
+        let address = self.named(&peer);
         if let Some(access_point) = self.shut(peer, &AskError::NotLetIn(reason.to_string())) {
-            self.outbox.push_back(SwarmEvent::Refused { peer: access_point, reason });
+            self.outbox.push_back(SwarmEvent::Refused { peer: access_point, reason, address });
         }
     }
 
     fn refused_by(&mut self, peer: PeerId, reason: &str) {
+        let address = self.named(&peer);
         if let Some(access_point) = self.shut(peer, &AskError::NotLetIn(reason.to_owned())) {
-            self.outbox.push_back(SwarmEvent::RefusedBy { peer: access_point, reason: reason.to_owned() });
+            self.outbox.push_back(SwarmEvent::RefusedBy { peer: access_point, reason: reason.to_owned(), address });
         }
+    }
+
+    /// Where it was dialled, as the address was written, if it has not been let in since.
+    fn named(&self, peer: &PeerId) -> Option<String> {
+        self.peers.get(peer).filter(|state| state.stage == Stage::Greeting).and_then(|state| state.named.clone())
     }
 
     fn shut(&mut self, peer: PeerId, failure: &AskError) -> Option<AccessPoint> {

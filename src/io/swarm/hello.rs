@@ -106,6 +106,9 @@ pub enum HelloError {
     /// What came was no hello.
     #[error("the hello could not be read")]
     Unreadable,
+    /// The peer speaks libp2p, and not the protocol of hellos.
+    #[error("no swarm is there: another program that uses libp2p answers; is this the address of a nearcrawl daemon?")]
+    NoSwarm,
     /// Nonsense was sent too often.
     #[error("{0} malformed messages; the peer is shut out for a while")]
     Misbehaved(u32),

@@ -145,6 +145,8 @@ pub enum SwarmEvent {
         peer: AccessPoint,
         /// The reason, which is sent to it.
         reason: HelloError,
+        /// The address at which we dialled it; none if it connected to us.
+        address: Option<String>,
     },
     /// A peer refused this access point's hello.
     RefusedBy {
@@ -152,6 +154,8 @@ pub enum SwarmEvent {
         peer: AccessPoint,
         /// What it says, cleaned for a log line.
         reason: String,
+        /// The address at which we dialled it, if we did.
+        address: Option<String>,
     },
     /// No connection could be made.
     DialFailed {

@@ -9,6 +9,7 @@ mod brief;
 mod channel;
 mod codec;
 mod config;
+mod diagnosis;
 mod dialling;
 mod gossip_limits;
 mod greet;

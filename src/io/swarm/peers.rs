@@ -54,6 +54,8 @@ pub(super) struct Peer {
     /// Whether we chose to connect to it.
     pub(super) dialled: bool,
     pub(super) connected: bool,
+    /// The address at which it was dialled, as it was written.
+    pub(super) named: Option<String>,
     /// When it last said anything.
     pub(super) heard: Instant,
     /// The latest protocol version that it speaks, by its hello.
@@ -90,6 +92,7 @@ impl Peer {
             since: now,
             dialled: false,
             connected: false,
+            named: None,
             heard: now,
             protocol: PROTOCOL,
             rtt_us: None,

@@ -46,11 +46,13 @@ fn advised(reason: &str) -> String {
     // The resolver appends the whole question to this answer; the address says the name.
     let reason = reason.split(" for Query").next().unwrap_or(reason);
     let advice = if says(&["refused"]) {
-        "is its daemon running, and this its port?"
+        return "nothing listens at that port (connection refused): is its daemon running, and this its port?".to_owned();
     } else if says(&["imeout", "imed out", "unreachable"]) {
         "is the machine up, its port open, and the pre-shared key the same?"
-    } else if says(&["record found", "records found", "lookup", "resolve"]) {
-        "is the name spelled rightly?"
+    } else if says(&["record found", "records found"]) {
+        return format!("there is no such name ({reason}): is it spelled rightly?");
+    } else if says(&["lookup", "resolve"]) {
+        "do name servers answer this machine, and is the name spelled rightly?"
     } else if says(&["os error"]) {
         "this is what the system says"
     } else {
@@ -66,7 +68,7 @@ mod tests {
     #[test]
     fn a_name_that_does_not_exist_is_asked_for_and_no_key() {
         let said = advised("no records found for Query { name: Name(\"nope.invalid.\"), query_type: A, query_class: IN }");
-        assert_eq!(said, "no records found; is the name spelled rightly?");
+        assert_eq!(said, "there is no such name (no records found): is it spelled rightly?");
     }
 
     #[test]

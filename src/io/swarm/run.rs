@@ -9,6 +9,7 @@ use super::{
     brief::{BriefEvent, BriefId, BriefStreams},
     channel::Channel,
     config::{StartError, SwarmConfig},
+    diagnosis::Diagnoses,
     dialling::{DialLimits, Dialable, ip_of},
     gossip_limits::GossipLimits,
     hello::Hello,
@@ -113,6 +114,7 @@ impl Swarm {
             public_tickets: HashMap::new(),
             next_ticket: 1,
             dials: HashMap::new(),
+            diagnoses: Diagnoses::new(),
             offences: HashMap::new(),
             shut_out: VecDeque::new(),
             public_rate: TokenBucket::new(public_rate.saturating_mul(4), public_rate, Instant::now()),
@@ -179,6 +181,7 @@ pub(super) struct Runner {
     pub(super) public_tickets: HashMap<Ticket, ResponseChannel<PublicResponse>>,
     pub(super) next_ticket: u64,
     dials: HashMap<ConnectionId, String>,
+    diagnoses: Diagnoses,
     offences: HashMap<PeerId, u32>,
     shut_out: VecDeque<(Instant, PeerId)>,
     pub(super) public_rate: TokenBucket,
@@ -206,6 +209,9 @@ impl Runner {
                 },
                 event = self.libp2p.select_next_some(), if self.outbox.len() < MAX_EVENTS => self.happened(event),
                 Some(event) = self.brief_events.recv(), if self.outbox.len() < MAX_EVENTS => self.brief_event(event),
+                Some((address, reason)) = self.diagnoses.next(), if self.outbox.len() < MAX_EVENTS => {
+                    self.outbox.push_back(SwarmEvent::DialFailed { address, reason });
+                }
                 _ = tick.tick() => self.look_at_the_clock(Instant::now()),
             }
         }
@@ -277,6 +283,17 @@ impl Runner {
             // Connected, or on the way: what the caller wants.
             Err(swarm::DialError::DialPeerConditionFalse(_)) => {}
             Err(error) => self.outbox.push_back(failed(address, dial_reason(&error))),
+        }
+    }
+
+    /// Says why, after a closer look where the operator named a member and something else may answer.
+    fn dial_failed(&mut self, address: String, error: &swarm::DialError) {
+        let reason = dial_reason(error);
+        if self.config.bootstrap.contains(&address) && Diagnoses::helps(error) {
+            let ours = (self.config.source_address, self.config.pre_shared_key.is_some(), self.dialable.clone());
+            self.diagnoses.begin(address, reason, ours);
+        } else {
+            self.outbox.push_back(SwarmEvent::DialFailed { address, reason });
         }
     }
 
@@ -380,14 +397,17 @@ impl Runner {
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.gossip_event(event),
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Ping(ping::Event { peer, result: Ok(rtt), .. })) => self.timed(peer, rtt),
             swarm::SwarmEvent::ConnectionEstablished { peer_id, endpoint, connection_id, .. } => {
-                self.dials.remove(&connection_id);
+                let named = self.dials.remove(&connection_id);
                 self.dial_limits.connected(peer_id, endpoint.is_dialer());
                 self.connected(peer_id, endpoint.is_dialer(), ip_of(endpoint.get_remote_address()));
+                if let Some(state) = self.peers.get_mut(&peer_id) {
+                    state.named = named.or_else(|| state.named.take());
+                }
             }
             swarm::SwarmEvent::ConnectionClosed { peer_id, num_established: 0, .. } => self.disconnected(peer_id),
             swarm::SwarmEvent::OutgoingConnectionError { peer_id, connection_id, error } => {
                 if let Some(address) = self.dials.remove(&connection_id) {
-                    self.outbox.push_back(SwarmEvent::DialFailed { address, reason: dial_reason(&error) });
+                    self.dial_failed(address, &error);
                 }
                 if let Some(peer) = peer_id {
                     self.dial_limits.failed(peer, Instant::now());

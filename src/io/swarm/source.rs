@@ -23,7 +23,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll},
 };
-use tokio::net::TcpSocket;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// TCP that dials from a given address.
 pub(super) struct SourceBound {
@@ -41,7 +41,7 @@ impl SourceBound {
 
 /// The address and port at the beginning of a multiaddr, if it has both and the port is given; what follows (`/p2p/…`) is not TCP's
 /// business.
-fn socket_address(address: &Multiaddr) -> Option<SocketAddr> {
+pub(super) fn socket_address(address: &Multiaddr) -> Option<SocketAddr> {
     ip_and_port(address).filter(|address| address.port() != 0)
 }
 
@@ -57,6 +57,16 @@ fn ip_and_port(address: &Multiaddr) -> Option<SocketAddr> {
         Protocol::Tcp(port) => Some(SocketAddr::new(ip, port)),
         _ => None,
     }
+}
+
+/// Connects from this address, or from any.
+pub(super) async fn connect(source: Option<IpAddr>, target: SocketAddr) -> io::Result<TcpStream> {
+    let socket = if target.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    if let Some(source) = source.filter(|source| source.is_ipv4() == target.is_ipv4()) {
+        socket.bind(SocketAddr::new(source, 0))?;
+    }
+    socket.set_nodelay(true)?;
+    socket.connect(target).await
 }
 
 /// Where a swarm that is to listen on `address` binds a socket. Whether another process listens there is not asked.
@@ -95,12 +105,9 @@ impl libp2p::Transport for SourceBound {
         }
         let target = socket_address(&address).filter(|target| !target.ip().is_unspecified());
         match (self.source, target) {
-            (Some(source), Some(target)) if source.is_ipv4() == target.is_ipv4() => Ok(Box::pin(async move {
-                let socket = if target.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-                socket.bind(SocketAddr::new(source, 0))?;
-                socket.set_nodelay(true)?;
-                Ok(tcp::tokio::TcpStream(socket.connect(target).await?))
-            })),
+            (Some(source), Some(target)) if source.is_ipv4() == target.is_ipv4() => {
+                Ok(Box::pin(async move { Ok(tcp::tokio::TcpStream(connect(Some(source), target).await?)) }))
+            }
             // The listening port is not reused for dialling: two daemons on one machine that dial each other at the same
             // time would want the same pair of ports.
             _ => self.tcp.dial(address, DialOpts { port_use: PortUse::New, ..opts }),

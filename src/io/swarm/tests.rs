@@ -497,7 +497,7 @@ async fn a_program_that_does_not_speak_our_protocols_is_refused_without_delay() 
         }
     });
     first.tell(SwarmCommand::Dial { address: address.to_string() });
-    assert_eq!(first.refused().await, HelloError::Unreadable);
+    assert_eq!(first.refused().await, HelloError::NoSwarm);
     serving.abort();
     first.stop().await;
 }

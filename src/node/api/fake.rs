@@ -209,6 +209,7 @@ pub fn status(age: u64) -> StatusView {
         user_agent: "nearcrawl/0.1".into(),
         pace: Pace { min_delay_ms: 2_000, delay_factor: 10, max_parallel: 64 },
         connection_errors_text: None,
+        alone_text: None,
         state: doing.state(),
         state_text: doing.to_string(),
         members: MemberCounts { alive: 4, silent: 0, dead: 1 },

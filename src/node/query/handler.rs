@@ -24,7 +24,6 @@ use nearcrawl_model::{
 };
 use std::{
     collections::VecDeque,
-    fmt::Display,
     time::{Duration, Instant},
 };
 
@@ -162,25 +161,20 @@ impl QueryHandler {
         self.connection_errors.clear();
     }
 
-    /// Another member could not be reached, or refused us. Returns whether that is news.
-    pub fn connection_failed(&mut self, what: String) -> bool {
-        let new = !self.connection_errors.contains(&what);
-        if new {
-            self.connection_errors.push_back(what);
-        }
-        while self.connection_errors.len() > MAX_CONNECTION_ERRORS {
-            self.connection_errors.pop_front();
-        }
-        new
+    /// A member is connected: what went wrong before is over.
+    pub fn connected(&mut self) {
+        self.connection_errors.clear();
     }
 
-    /// An address of a member could not be reached. It is dialled again and again, so the log has each reason once.
-    pub fn dial_failed(&mut self, address: &dyn Display, reason: &dyn Display) {
-        let what = format!("cannot reach {address}: {reason}");
-        if self.connection_failed(what.clone()) {
-            tracing::info!("{what}");
-        } else {
-            tracing::debug!("{what}");
+    /// Another member could not be reached, or refused us. It is dialled again and again, so the log has each reason once.
+    pub fn connection_failed(&mut self, what: String) {
+        if self.connection_errors.contains(&what) {
+            return tracing::debug!("{what}");
+        }
+        tracing::warn!("{what}");
+        self.connection_errors.push_back(what);
+        while self.connection_errors.len() > MAX_CONNECTION_ERRORS {
+            self.connection_errors.pop_front();
         }
     }
 

@@ -61,7 +61,8 @@ async fn nobody_there_is_said_soon_and_in_one_line() {
     let text = why.to_string();
     assert_eq!(
         text,
-        "the member at /ip4/127.0.78.2/tcp/9 cannot be reached: Connection refused (os error 111); is its daemon running, and this its port?"
+        "the member at /ip4/127.0.78.2/tcp/9 cannot be reached: nothing listens at that port (connection refused): is its daemon running, and \
+         this its port?"
     );
 }
 

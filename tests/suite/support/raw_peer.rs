@@ -4,7 +4,7 @@
 use ed25519_dalek::{Signer, SigningKey};
 use libp2p::{
     Multiaddr, PeerId, StreamProtocol, Transport,
-    core::upgrade::Version,
+    core::{muxing::StreamMuxerBox, transport::Boxed, upgrade::Version},
     futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, StreamExt},
     identity::Keypair,
     noise,
@@ -60,8 +60,8 @@ impl Codec for Bytes {
         io.write_all(&bytes).await
     }
 
-    async fn write_response<T: AsyncWrite + Unpin + Send>(&mut self, _: &StreamProtocol, _: &mut T, _: Vec<u8>) -> io::Result<()> {
-        Ok(())
+    async fn write_response<T: AsyncWrite + Unpin + Send>(&mut self, _: &StreamProtocol, io: &mut T, bytes: Vec<u8>) -> io::Result<()> {
+        io.write_all(&bytes).await
     }
 }
 
@@ -121,6 +121,32 @@ enum HelloAnswer {
     Refused(String),
 }
 
+/// A member of a later release: it refuses every hello with these words, as such a release does.
+pub async fn refuse_hellos_at(address: &str, number: [u8; 32], words: &str) {
+    let keypair = Keypair::ed25519_from_bytes(number).unwrap();
+    let exchange = Exchange::with_codec(Bytes, [(HELLO, ProtocolSupport::Full)], request_response::Config::default());
+    let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(PATIENCE);
+    let mut swarm = swarm::Swarm::new(transport(&keypair), exchange, keypair.public().to_peer_id(), config);
+    swarm.listen_on(address.parse().unwrap()).unwrap();
+    // The second variant of the answer.
+    let refusal = postcard::to_stdvec(&(1_u32, words)).unwrap();
+    loop {
+        if let SwarmEvent::Behaviour(Event::Message { message: Message::Request { channel, .. }, .. }) = swarm.select_next_some().await {
+            let _ = swarm.behaviour_mut().send_response(channel, refusal.clone());
+        }
+    }
+}
+
+fn transport(keypair: &Keypair) -> Boxed<(PeerId, StreamMuxerBox)> {
+    tcp::tokio::Transport::new(tcp::Config::new())
+        .upgrade(Version::V1Lazy)
+        .authenticate(noise::Config::new(keypair).unwrap())
+        .multiplex(yamux::Config::default())
+        .timeout(PATIENCE)
+        .map(|(peer, muxer), _| (peer, StreamMuxerBox::new(muxer)))
+        .boxed()
+}
+
 /// What came of one step.
 #[derive(Debug)]
 pub enum Step {
@@ -149,18 +175,12 @@ impl RawPeer {
     pub async fn join(number: [u8; 32], address: &str, addresses: &[&str]) -> Result<RawPeer, String> {
         let key = SigningKey::from_bytes(&number);
         let keypair = Keypair::ed25519_from_bytes(number).unwrap();
-        let transport = tcp::tokio::Transport::new(tcp::Config::new())
-            .upgrade(Version::V1Lazy)
-            .authenticate(noise::Config::new(&keypair).unwrap())
-            .multiplex(yamux::Config::default())
-            .timeout(PATIENCE)
-            .boxed();
         let long = request_response::Config::default().with_request_timeout(Duration::from_secs(600)).with_max_concurrent_streams(1000);
         let exchange = |protocol| Exchange::with_codec(Bytes, [(protocol, ProtocolSupport::Full)], long.clone());
         let gossip = request_response::Behaviour::with_codec(Feed, [(GOSSIP, ProtocolSupport::Full)], long.clone());
         let behaviour = Raw { hello: exchange(HELLO), member: exchange(MEMBER), gossip };
         let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(Duration::from_secs(600));
-        let mut swarm = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), config);
+        let mut swarm = swarm::Swarm::new(transport(&keypair), behaviour, keypair.public().to_peer_id(), config);
         let target: Multiaddr = address.parse().unwrap();
         let Some(libp2p::multiaddr::Protocol::P2p(peer)) = target.iter().last() else { panic!("{address} names no peer") };
         swarm.dial(target).map_err(|why| why.to_string())?;

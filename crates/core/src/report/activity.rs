@@ -45,6 +45,11 @@ impl View<'_> {
         status::voters(self)
     }
 
+    /// That it is the only member of its swarm, in a sentence, if so.
+    pub fn alone(&self) -> Option<String> {
+        status::alone(self, &self.activity())
+    }
+
     /// What it is doing; in words by its `Display`.
     pub fn activity(&self) -> Activity {
         match self.held_back() {

@@ -100,9 +100,10 @@ pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
         contact: outside.contact,
         user_agent: outside.user_agent,
         pace: outside.pace,
-        connection_errors_text: (!outside.connection_errors.is_empty()).then(|| outside.connection_errors.join("; ")),
         state: activity.state(),
-        state_text: activity.to_string(),
+        state_text: sentence(&activity, &outside.connection_errors),
+        alone_text: alone(view, &activity),
+        connection_errors_text: (!outside.connection_errors.is_empty()).then(|| outside.connection_errors.join("; ")),
         members: member_counts(view),
         voters: voters(view),
         subnets_owned: view.ownership.register().count(&view.context.me) as u64,
@@ -124,6 +125,21 @@ pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
         limits,
         tasks: outside.tasks,
     }
+}
+
+/// What it is doing; if it reaches no member, why not, as far as that is known.
+fn sentence(activity: &Activity, connection_errors: &[String]) -> String {
+    match activity {
+        Activity::NoPeersReachable if !connection_errors.is_empty() => format!("{activity}: {}", connection_errors.join("; ")),
+        _ => activity.to_string(),
+    }
+}
+
+/// That it is the only member, if it is in a swarm and knows of no other.
+pub(super) fn alone(view: &View<'_>, activity: &Activity) -> Option<String> {
+    let joins = !view.context.settings.member || matches!(activity, Activity::NoPeersReachable | Activity::Starting);
+    let alone = !joins && view.membership.standings().is_empty();
+    alone.then(|| "it is the only member of its swarm: others join it by its address (`nearcrawl run --bootstrap ADDRESS`)".to_owned())
 }
 
 fn member_counts(view: &View<'_>) -> MemberCounts {

@@ -78,6 +78,9 @@ pub struct StatusView {
     pub state: State,
     /// Why it is busy or idle, in a sentence.
     pub state_text: String,
+    /// That it is the only member of its swarm, in a sentence; none if there are others or it has not joined one.
+    #[serde(default)]
+    pub alone_text: Option<String>,
     /// Members of the swarm, itself included.
     pub members: MemberCounts,
     /// Who decides which member owns what.
