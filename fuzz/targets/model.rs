@@ -478,7 +478,7 @@ fn addresses(bytes: &[u8]) {
             assert!(!inner.is_loopback() && !inner.is_multicast() && !inner.is_unspecified());
         }
         let network = ipnetwork::IpNetwork::from(inner);
-        let denied = AddressPolicy { denied: vec![network], allowed: vec![network], ..AddressPolicy::default() };
+        let denied = AddressPolicy { denied: vec![network].into(), allowed: vec![network], ..AddressPolicy::default() };
         assert!(denied.check_ip(address).is_err());
         let allowed = AddressPolicy { allowed: vec![network], ..AddressPolicy::default() };
         assert!(allowed.check_ip(address).is_ok());

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::io::memory;
 use crate::node::{
-    self, NodeError, StartChecks,
+    self, NodeError, Reloads, StartChecks,
     config::{Config, SERVICE_CONFIG, check_dial_address},
     remote_results::{self, NoResults},
 };
@@ -61,6 +61,7 @@ pub const RUN_EXAMPLES: &str = "Examples:\n  \
 
 /// Runs the daemon until it is told to end.
 pub async fn run(args: RunArgs) -> Result<(), CommandError> {
+    let reloads = Reloads::listen(args.config.path()).map_err(of_node)?;
     let mut config = args.config.load()?;
     for address in args.bootstrap {
         check_dial_address(&address).map_err(|wanted| CommandError::new(Exit::Usage, format!("--bootstrap {address}: {wanted}")))?;
@@ -71,7 +72,7 @@ pub async fn run(args: RunArgs) -> Result<(), CommandError> {
     for warning in config.warnings().into_iter().chain(little_memory(memory::limit())) {
         tracing::warn!("{warning}");
     }
-    node::run::run(config, checks).await.map_err(of_node)
+    node::run::run(config, checks, reloads).await.map_err(of_node)
 }
 
 /// The arguments of `check`.

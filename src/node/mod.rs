@@ -7,6 +7,7 @@
 //! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
 //!   a member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
+//! * `reload`: what SIGHUP has read again;
 //! * `changes`: lines for the log about members, subnets and what it is doing;
 //! * `request_notes`: what goes into the log of requests;
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
@@ -36,6 +37,7 @@ mod peer_transfers;
 mod persisted_state;
 pub mod query;
 mod recovery_budget;
+mod reload;
 pub mod remote_results;
 mod request_notes;
 mod revisit;
@@ -50,4 +52,5 @@ mod store_queue;
 pub use data_age::DataAge;
 pub use error::NodeError;
 pub use keyfile::{NodeIdentity, init};
+pub use reload::Reloads;
 pub use start_checks::StartChecks;

@@ -20,6 +20,7 @@ use super::{
         handler::{Action, QueryHandler},
         seeding::Seeding,
     },
+    reload::{self, Reloads, Reread},
     setup,
     snapshot_store::{Beginning, SnapshotStore},
     start_checks::StartChecks,
@@ -27,16 +28,15 @@ use super::{
 use crate::io::{
     store::Store,
     swarm::{Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
-    tasks::{self, TaskKind},
+    tasks,
 };
 use nearcrawl_core::{
     crawler::{Crawler, Settings},
     event::{Command, Event},
 };
-use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    edition::Edition,
+    address::DeniedRanges,
     exported::ExportQuery,
     ids::SiteNumber,
     ids::Ticket,
@@ -81,6 +81,9 @@ const STOP_WITHIN: Duration = Duration::from_secs(40);
 /// Remembered addresses that are dialled at a time; the next ones in the next turn.
 const MAX_CALLED: usize = 64;
 
+/// What was read again after SIGHUP and is not taken in yet.
+const MAX_REREAD: usize = 4;
+
 /// Events that are handled before the commands are carried out.
 const MAX_AT_ONCE: usize = 64;
 
@@ -110,10 +113,13 @@ struct Daemon {
     certain: VecDeque<Event>,
     finished: bool,
     fault: FaultInjection,
+    reloads: Reloads,
+    /// The ranges that nothing is sent to, as the clients hold them.
+    denied: DeniedRanges,
 }
 
 /// Runs a daemon with a configuration that was checked, until SIGTERM, Ctrl-C or `leave`.
-pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
+pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Result<(), NodeError> {
     tasks::watch_panics();
     let fault = FaultInjection::of_environment();
     let StartChecks { given, pre_shared_key } = checks;
@@ -133,6 +139,7 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
     // Until a swarm has let us in there is no key; nothing is fetched before, so any will do.
     let provisional = secrets.map_or_else(setup::new_secrets, Ok)?;
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
+    let denied = web.denied.clone();
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
     executor.set_snapshots(snapshots.clone());
     executor.set_request_log(setup::request_log(&config)?);
@@ -170,6 +177,8 @@ pub async fn run(config: Config, checks: StartChecks) -> Result<(), NodeError> {
         certain: VecDeque::new(),
         finished: false,
         fault,
+        reloads,
+        denied,
     };
     daemon.serve(api, inbox, chores, swarm_events).await
 }
@@ -222,12 +231,11 @@ impl Daemon {
         let failed = |_| NodeError::Ended("signal handling");
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        let mut hang_up = signal(SignalKind::hangup()).map_err(failed)?;
         let [mut call, mut remember, mut watchdog, mut look] =
             [CALL_EVERY, REMEMBER_EVERY, watchdog_every(), allowance::LOOK_EVERY].map(every);
         // Before anything is asked of a server.
         self.look_at_allowance();
-        let (given, mut given_again) = mpsc::channel(1);
+        let (tell_reread, mut reread) = mpsc::channel(MAX_REREAD);
         let mut stop_at: Option<Instant> = None;
         if self.secrets.is_some() {
             self.seed_again();
@@ -278,8 +286,8 @@ impl Daemon {
                 _ = watchdog.tick() => {
                     let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
                 }
-                _ = hang_up.recv() => self.look_again(&given),
-                Some((edition, hierarchy)) = given_again.recv() => self.hear(Event::Given { edition, hierarchy }),
+                () = self.reloads.next() => self.look_again(&tell_reread),
+                Some(reread) = reread.recv() => self.take_in(reread),
                 _ = terminate.recv() => stop_at = self.stop(stop_at),
                 _ = interrupt.recv() => stop_at = self.stop(stop_at),
                 () = until(stop_at) => {
@@ -329,23 +337,30 @@ impl Daemon {
         }
     }
 
-    /// SIGHUP: the operator may have put another hierarchy where the configuration names one. The rest of the configuration is read at
-    /// the next start.
-    fn look_again(&self, given: &mpsc::Sender<(Edition, Arc<Hierarchy>)>) {
-        let Some((_, known)) = self.crawler.view().editions() else { return };
-        let (snapshots, config, given) = (self.snapshots.clone(), self.config.clone(), given.clone());
-        tokio::task::spawn_blocking(move || {
-            let _running = tasks::begin(TaskKind::ConfiguredHierarchy);
-            match snapshots.given_again(&config, &known) {
-                Ok(None) => tracing::info!("SIGHUP: the configured hierarchy has not changed"),
-                Ok(Some((edition, hierarchy))) => {
-                    tracing::info!("SIGHUP: the configured hierarchy is now {edition}; it is announced to the other members");
-                    // If the channel is full, one was announced just now; the next signal announces this one.
-                    let _ = given.try_send((edition, hierarchy));
+    /// SIGHUP: the operator may have changed the rules on hosts, or put another hierarchy where the configuration names one. The rest of the
+    /// configuration is read at the next start.
+    fn look_again(&self, tell: &mpsc::Sender<Reread>) {
+        let known = self.crawler.view().editions().map(|(_, known)| known);
+        self.reloads.read(&self.config, known, self.snapshots.clone(), tell.clone());
+    }
+
+    /// Takes in what was read again.
+    fn take_in(&mut self, reread: Reread) {
+        match reread {
+            Reread::Hierarchy(edition, hierarchy) => self.hear(Event::Given { edition, hierarchy }),
+            Reread::Rules(rules) => {
+                let before = setup::scope(&self.config);
+                reload::adopt(&mut self.config, &rules.0, &rules.1);
+                let scope = setup::scope(&self.config);
+                if scope == before {
+                    return tracing::info!("SIGHUP: the rules on hosts have not changed");
                 }
-                Err(why) => tracing::error!("SIGHUP: the configured hierarchy cannot be read, the one in use is kept: {why}"),
+                tracing::info!("SIGHUP: other rules on hosts hold from now on: {}", reload::in_words(&self.config));
+                self.denied.replace(self.config.crawl.deny_ranges.clone());
+                self.handler.rules_changed(&self.config);
+                self.hear(Event::Scope(Box::new(scope)));
             }
-        });
+        }
     }
 
     /// The first request to stop begins it; a second one ends it.
@@ -579,6 +594,9 @@ impl Daemon {
             return;
         }
         self.secrets = Some(secrets);
+        self.denied = web.denied.clone();
+        // It may have been opened with what the configuration said at the start.
+        self.denied.replace(self.config.crawl.deny_ranges.clone());
         self.executor.set_web(web);
         let settings = setup::settings(&self.config, true);
         let Beginning { hierarchy, at_hand } = self.beginning.clone();

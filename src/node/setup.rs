@@ -30,7 +30,14 @@ use nearcrawl_core::{
     routing::locator::MAX_LOOKUPS,
 };
 use nearcrawl_hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadError, RoutedUse, WORLD, with_further};
-use nearcrawl_model::{address::AddressPolicy, claim::SignedClaim, fingerprint::FingerprintKey, time::Now, url::Host};
+use nearcrawl_model::{
+    address::{AddressPolicy, DeniedRanges},
+    claim::SignedClaim,
+    fingerprint::FingerprintKey,
+    subnet::Subnet,
+    time::Now,
+    url::Host,
+};
 use std::{
     net::IpAddr,
     path::{Path, PathBuf},
@@ -111,11 +118,28 @@ pub fn own_addresses(config: &Config) -> Vec<IpAddr> {
     own
 }
 
+/// Which hosts are in scope and which are denied.
+pub fn scope(config: &Config) -> Scope {
+    let (scope, crawl) = (&config.scope, &config.crawl);
+    // A name that is listed denies all under it, a top-level domain too.
+    let denied_tlds = crawl.deny_tlds.iter().filter_map(|tld| tld.parse::<Host>().ok());
+    Scope {
+        open: scope.open,
+        tlds: scope.tlds.iter().cloned().collect(),
+        hosts: scope.hosts.iter().cloned().collect(),
+        ranges: scope.ranges.iter().copied().map(Subnet::from).collect(),
+        asns: scope.asns.iter().copied().collect(),
+        denied: crawl.deny_hosts.iter().cloned().chain(denied_tlds).collect(),
+        denied_ranges: crawl.deny_ranges.iter().copied().map(Subnet::from).collect(),
+        denied_asns: crawl.deny_asns.iter().copied().collect(),
+    }
+}
+
 /// Which addresses may be contacted.
 pub fn policy(config: &Config) -> AddressPolicy {
     AddressPolicy {
         allowed: config.crawl.allow_ranges.clone(),
-        denied: config.crawl.deny_ranges.clone(),
+        denied: config.crawl.deny_ranges.clone().into(),
         own: own_addresses(config),
         ports: config.crawl.ports.clone(),
     }
@@ -130,11 +154,14 @@ pub struct WebClients {
     pub prober: Prober,
     /// Looks up addresses of host names.
     pub resolver: Resolver,
+    /// The ranges that none of them connects to; they may be replaced.
+    pub denied: DeniedRanges,
 }
 
 /// The executor for web servers, under the swarm's fingerprint key.
 pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, NodeError> {
     let policy = Arc::new(policy(config));
+    let denied = policy.denied.clone();
     let fetch = &config.fetch;
     let limits = FetchLimits {
         connect: fetch.connect_timeout,
@@ -162,6 +189,7 @@ pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, N
         fetcher: Fetcher::with_tls(fetcher, Arc::clone(&policy), WebTls::with_authorities(&fetch.ca_files)?)?,
         prober: Prober::new(source_address, Arc::clone(&policy), ProbeTimeouts::default(), &user_agent)?,
         resolver: Resolver::new(resolver, policy)?,
+        denied,
     })
 }
 
@@ -259,12 +287,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
             pages_per_run: crawl.max_pages_per_run.unwrap_or(0),
             product_token: crawl.product_token.clone(),
         },
-        scope: Scope {
-            open: config.scope.open,
-            tlds: config.scope.tlds.iter().cloned().collect(),
-            hosts: config.scope.hosts.iter().cloned().collect(),
-            denied: crawl.deny_hosts.iter().cloned().collect::<std::collections::BTreeSet<Host>>(),
-        },
+        scope: scope(config),
         new_hosts: new_hosts(config),
         politeness: Politeness {
             min_delay: millis(crawl.min_delay),

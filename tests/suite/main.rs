@@ -36,6 +36,7 @@ mod opt_outs;
 mod package;
 mod panics;
 mod real_input;
+mod reloads;
 mod reports;
 mod request_log;
 mod second_runs;

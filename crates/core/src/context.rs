@@ -141,7 +141,22 @@ impl Context {
     /// Whether nothing is asked of a server of this name or at this address: the configuration denies it, or it is opted out. Page requests,
     /// requests for robots.txt and probes are all held against this.
     pub(crate) fn denies(&self, host: &Host, address: Option<IpAddr>) -> bool {
-        self.settings.scope.denies(host) || self.opted_out.covers(host, address)
+        self.is_denied(host, address) || self.opted_out.covers(host, address)
+    }
+
+    /// Whether the configuration denies a server of this name, or at this address.
+    pub(crate) fn is_denied(&self, host: &Host, address: Option<IpAddr>) -> bool {
+        self.settings.scope.denies(host) || address.is_some_and(|address| self.denies_at(address))
+    }
+
+    /// Whether the configuration denies this address: its range, or its autonomous system.
+    pub(crate) fn denies_at(&self, address: IpAddr) -> bool {
+        self.settings.scope.denies_at(address, || self.hierarchy.asn_of(address))
+    }
+
+    /// Whether the configuration's scope has every host at this address.
+    fn scope_covers(&self, address: IpAddr) -> bool {
+        self.settings.scope.covers(address, || self.hierarchy.asn_of(address))
     }
 
     /// Whether URLs of this host are not even kept, and as what they are counted.
@@ -167,14 +182,18 @@ impl Context {
     /// once its address is known.
     pub(crate) fn may_admit(&self, host: &Host) -> bool {
         self.settings.scope.admits(host)
+            || (!self.settings.scope.denies(host) && self.settings.scope.is_of_places())
             || (!self.settings.scope.denies(host)
                 && self.wishes.living().any(|kept| kept.survey.plan.scope.is_of_places() || kept.survey.plan.scope.names(host)))
     }
 
     /// The same of a host whose address is known.
     pub(crate) fn admits_at(&self, host: &Host, address: IpAddr) -> bool {
-        if self.settings.scope.admits(host) || self.settings.scope.denies(host) {
-            return self.settings.scope.admits(host);
+        if self.is_denied(host, Some(address)) {
+            return false;
+        }
+        if self.settings.scope.admits(host) || self.scope_covers(address) {
+            return true;
         }
         let place = self.place_of(address);
         self.wishes.living().any(|kept| kept.survey.plan.scope.names(host) || kept.survey.plan.scope.covers(&place))
@@ -213,7 +232,7 @@ impl Context {
         let only_lists = !wants.iter().copied().chain(rests.iter().copied()).any(|kept| of_scope(&kept));
         // What no list names, people did, or the configuration's scope led to.
         let named_elsewhere = only_lists && starts.any(|url| !living.iter().chain(resting).any(|kept| kept.lists(url)));
-        let by_configuration = self.settings.scope.admits(host) || named_elsewhere;
+        let by_configuration = self.settings.scope.admits(host) || self.scope_covers(address) || named_elsewhere;
         let ours = |wanted: bool| wanted.then_some(self.settings.rules.depth);
         let depth_of = |kept: &&Arc<KeptSurvey>| kept.survey.plan.wishes.depth.unwrap_or(self.settings.rules.depth);
         let depths = wants.iter().map(depth_of);

@@ -151,6 +151,7 @@ impl Crawler {
             Event::SeenLoaded { site } => self.crawl.awake(&mut self.context, site),
             Event::Survey(event) => self.survey(event),
             Event::OptOut(event) => self.opt_out(event),
+            Event::Scope(scope) => self.change_scope(*scope),
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
             Event::AtHand(at_hand) => self.hierarchy_version.at_hand(&self.context, at_hand),
             Event::Given { edition, hierarchy } => self.hierarchy_version.given(&mut self.context, edition, hierarchy),

@@ -8,6 +8,7 @@ use crate::{
         self, Crawl,
         fetch_cycle::Turn,
         moved_hosts::{Coming, MAX_COMING},
+        scope::Scope,
     },
     crawler::{Crawler, MAX_OUTGOING},
     delegation::{self, Delegation, prober::ProbeOrder},
@@ -1381,6 +1382,13 @@ impl Crawler {
             self.routing.put(urls.into_iter().map(|url| Item { arrival: Arrival { url, place: None, run: 1 }, origin: None }));
             self.route();
         }
+    }
+
+    /// The operator changed which hosts are in scope and which are denied: that holds for every site from now on. What waits at a site that is
+    /// denied now is set aside at its next turn.
+    pub(crate) fn change_scope(&mut self, scope: Scope) {
+        self.context.settings.scope = scope;
+        self.crawl.wishes_changed(&mut self.context);
     }
 
     /// Whether nothing but links that a survey's countries or organisations might have wanted lead to a host, which is elsewhere.

@@ -1,6 +1,7 @@
 //! What happened, and what shall be done? The closed sets of causes and wishes between the crawler and the world.
 
 use crate::{
+    crawl::scope::Scope,
     hierarchy_version::{editions::Found, machine::AtHand},
     replication::replicas::CopyOrder,
     report::journal_rows::ExportOrder,
@@ -39,6 +40,8 @@ pub enum Event {
     Room(bool),
     /// Why the operator lets nothing be asked of any server from now on; none if he does.
     Rest(Option<Rest>),
+    /// The operator changed which hosts are in scope and which are denied.
+    Scope(Box<Scope>),
     /// People named starting points.
     Seeds(Vec<PageUrl>),
     /// People want to know where this host is: its steward is asked, as if a URL of it had been named.

@@ -6,7 +6,10 @@
 use crate::subnet::Subnet;
 use ipnetwork::IpNetwork;
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::{Arc, PoisonError, RwLock},
+};
 
 /// The ports that web servers are expected on; others are refused, so that no member can be made to knock at mail or SSH.
 pub(crate) const WEB_PORTS: [u16; 4] = [80, 443, 8080, 8443];
@@ -91,17 +94,47 @@ pub struct AddressPolicy {
     /// Special ranges that the operator opens (a laboratory's loopback, a campus). Each opens only itself.
     pub allowed: Vec<IpNetwork>,
     /// Ranges that the operator denies; wins over `allowed`.
-    pub denied: Vec<IpNetwork>,
+    pub denied: DeniedRanges,
     /// The access point's own addresses, exactly; wins over `allowed`.
     pub own: Vec<IpAddr>,
     /// The ports that may be dialled. With an empty list nothing may.
     pub ports: Vec<u16>,
 }
 
+/// Ranges that the operator denies. Clones are one list, which he may change while it is in use.
+#[derive(Clone, Debug, Default)]
+pub struct DeniedRanges(Arc<RwLock<Vec<IpNetwork>>>);
+
+impl DeniedRanges {
+    /// These from now on.
+    pub fn replace(&self, ranges: Vec<IpNetwork>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = ranges;
+    }
+
+    fn contain(&self, address: IpAddr) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).iter().any(|range| range.contains(address))
+    }
+}
+
+impl From<Vec<IpNetwork>> for DeniedRanges {
+    fn from(ranges: Vec<IpNetwork>) -> DeniedRanges {
+        DeniedRanges(Arc::new(RwLock::new(ranges)))
+    }
+}
+
+impl PartialEq for DeniedRanges {
+    fn eq(&self, other: &DeniedRanges) -> bool {
+        let own = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        own == *other.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Eq for DeniedRanges {}
+
 impl Default for AddressPolicy {
     /// Global addresses on [`WEB_PORTS`].
     fn default() -> Self {
-        AddressPolicy { allowed: Vec::new(), denied: Vec::new(), own: Vec::new(), ports: WEB_PORTS.to_vec() }
+        AddressPolicy { allowed: Vec::new(), denied: DeniedRanges::default(), own: Vec::new(), ports: WEB_PORTS.to_vec() }
     }
 }
 
@@ -120,7 +153,7 @@ impl AddressPolicy {
         if faces().any(|face| self.own.iter().any(|own| own.to_canonical() == face)) {
             return Err(AddressError::Own);
         }
-        if faces().any(|face| self.denied.iter().any(|range| range.contains(face))) {
+        if faces().any(|face| self.denied.contain(face)) {
             return Err(AddressError::Denied);
         }
         // An opened IPv4 range does not open the tunnels to it: they end at another network's gateway.

@@ -43,6 +43,10 @@ pub struct CrawlConfig {
     pub deny_ranges: Vec<IpNetwork>,
     /// Hosts that are never contacted, with their subdomains.
     pub deny_hosts: Vec<Host>,
+    /// Hosts under these top-level domains are never contacted.
+    pub deny_tlds: Vec<String>,
+    /// Servers in these autonomous systems, by the hierarchy, are never contacted.
+    pub deny_asns: Vec<u32>,
     /// Whether accessibility failures are looked for in each page; the time that takes is part of the access.
     pub evaluation: bool,
     /// How many URLs may wait in the frontier; what is found beyond it is queued when there is room.
@@ -87,6 +91,8 @@ impl Default for CrawlConfig {
             allow_ranges: Vec::new(),
             deny_ranges: Vec::new(),
             deny_hosts: Vec::new(),
+            deny_tlds: Vec::new(),
+            deny_asns: Vec::new(),
             evaluation: false,
             max_waiting_urls: 1_000_000,
             max_new_hosts_per_site: Some(500),
@@ -124,6 +130,8 @@ impl CrawlConfig {
             allow_ranges: section.list("allow_ranges", default.allow_ranges, narrow_range),
             deny_ranges: section.list("deny_ranges", default.deny_ranges, values::range),
             deny_hosts: section.list("deny_hosts", default.deny_hosts, values::host),
+            deny_tlds: section.list("deny_tlds", default.deny_tlds, values::top_level_domain),
+            deny_asns: section.list("deny_asns", default.deny_asns, values::as_number),
             evaluation: section.take("evaluation", default.evaluation, values::truth),
             max_waiting_urls: section.take("max_waiting_urls", default.max_waiting_urls, values::whole(1000..=1_000_000_000)),
             max_new_hosts_per_site,

@@ -292,7 +292,8 @@ impl Config {
         let opened = |address: IpAddr| self.crawl.allow_ranges.iter().any(|range| range.contains(address));
         let own_names = !self.dns.servers.is_empty() && self.dns.servers.iter().all(|server| opened(server.ip()));
         let scope = &self.scope;
-        let only_addresses = !scope.open && scope.tlds.is_empty() && !scope.hosts.is_empty();
+        let only_hosts = scope.tlds.is_empty() && scope.asns.is_empty() && scope.ranges.is_empty();
+        let only_addresses = !scope.open && only_hosts && !scope.hosts.is_empty();
         own_names || (only_addresses && scope.hosts.iter().all(|host| host.address().is_some_and(opened)))
     }
 }

@@ -4,6 +4,7 @@ use super::{
     reader::Section,
     values::{self, Parsed},
 };
+use ipnetwork::IpNetwork;
 use nearcrawl_model::url::Host;
 use toml::de::DeValue;
 
@@ -16,6 +17,10 @@ pub struct ScopeConfig {
     pub tlds: Vec<String>,
     /// These hosts with their subdomains.
     pub hosts: Vec<Host>,
+    /// Hosts whose address is in these ranges.
+    pub ranges: Vec<IpNetwork>,
+    /// Hosts whose address belongs to these autonomous systems, by the hierarchy.
+    pub asns: Vec<u32>,
 }
 
 impl ScopeConfig {
@@ -23,19 +28,11 @@ impl ScopeConfig {
         let default = ScopeConfig::default();
         ScopeConfig {
             open: section.take("open", default.open, values::truth),
-            tlds: section.list("tlds", default.tlds, top_level_domain),
+            tlds: section.list("tlds", default.tlds, values::top_level_domain),
             hosts: section.list("hosts", default.hosts, scope_host),
+            ranges: section.list("ranges", default.ranges, values::range),
+            asns: section.list("asns", default.asns, values::as_number),
         }
-    }
-}
-
-fn top_level_domain(value: &DeValue<'_>) -> Parsed<String> {
-    let wanted = "write a top-level domain in quotes, like \"ke\"; whole hosts belong under scope.hosts";
-    let text = values::any_text(value)?;
-    let host: Host = text.trim_start_matches('.').parse().map_err(|_| wanted.to_owned())?;
-    match host.tld() {
-        Some(tld) if tld == host.as_str() => Ok(tld.to_owned()),
-        _ => Err(wanted.to_owned()),
     }
 }
 

@@ -127,6 +127,28 @@ pub(super) fn range(value: &DeValue<'_>) -> Parsed<IpNetwork> {
     }
 }
 
+/// The number of an autonomous system: 36924 or "AS36924".
+pub(super) fn as_number(value: &DeValue<'_>) -> Parsed<u32> {
+    let digits = value.as_str().map(|text| text.trim_start_matches("AS").trim_start_matches("as"));
+    let named = digits.and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
+    let number = || value.as_integer()?.as_str().parse::<u32>().ok();
+    named
+        .or_else(number)
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "write the number of an autonomous system, like 36924 or \"AS36924\"".to_owned())
+}
+
+/// A top-level domain, without its dot.
+pub(super) fn top_level_domain(value: &DeValue<'_>) -> Parsed<String> {
+    let wanted = "write a top-level domain in quotes, like \"ke\"; whole hosts belong under scope.hosts or crawl.deny_hosts";
+    let text = any_text(value)?;
+    let host: Host = text.trim_start_matches('.').parse().map_err(|_| wanted.to_owned())?;
+    match host.tld() {
+        Some(tld) if tld == host.as_str() => Ok(tld.to_owned()),
+        _ => Err(wanted.to_owned()),
+    }
+}
+
 /// An IP address.
 pub(super) fn address(value: &DeValue<'_>) -> Parsed<IpAddr> {
     let wanted = || "write an IP address in quotes, like \"192.0.2.1\"".to_owned();

@@ -120,7 +120,7 @@ impl QueryHandler {
             pace: config.pace(),
             contact: config.contact.clone(),
             last_opt_out: 0,
-            denied: crate::node::setup::settings(config, false).scope,
+            denied: crate::node::setup::scope(config),
             policy: crate::node::setup::policy(config),
             swarm: secrets.map(|secrets| hex(&secrets.swarm)).unwrap_or_default(),
             addresses: Vec::new(),
@@ -138,6 +138,12 @@ impl QueryHandler {
         if self.addresses.len() > MAX_ADDRESSES {
             self.addresses.remove(0);
         }
+    }
+
+    /// The operator changed which hosts are in scope and which are denied.
+    pub fn rules_changed(&mut self, config: &Config) {
+        self.denied = crate::node::setup::scope(config);
+        self.policy = crate::node::setup::policy(config);
     }
 
     /// Where others reach us.
@@ -347,7 +353,7 @@ impl QueryHandler {
 /// Why a URL would be refused later, by what is known without a look-up of its host: the deny list, its port, an address as its host.
 pub fn seed_refusal(denied: &nearcrawl_core::crawl::scope::Scope, policy: &AddressPolicy, url: &PageUrl) -> Option<String> {
     if denied.denies(&url.host()) {
-        return Some("the host is on this access point's deny list (crawl.deny_hosts)".to_owned());
+        return Some("the host is on this access point's deny list (crawl.deny_hosts, crawl.deny_tlds)".to_owned());
     }
     if !policy.ports.contains(&url.port()) {
         return Some(format!("{} (crawl.ports)", AddressError::Port(url.port())));

@@ -35,7 +35,7 @@ impl Clients {
         let dns = DnsServer::start("127.0.0.1:0".parse().unwrap(), zone).await.unwrap();
         let policy = Arc::new(AddressPolicy {
             own: vec!["93.184.216.99".parse().unwrap()],
-            denied: vec!["131.0.0.0/8".parse().unwrap()],
+            denied: vec!["131.0.0.0/8".parse().unwrap()].into(),
             ..AddressPolicy::default()
         });
         let config = FetcherConfig {

@@ -62,7 +62,7 @@ impl Crawl {
         let mut parts = Vec::new();
         let mut batches = Vec::new();
         for (located, arrivals) in hand_offs {
-            if cx.settings.scope.denies(&located.host) || arrivals.is_empty() {
+            if cx.is_denied(&located.host, Some(located.address)) || arrivals.is_empty() {
                 continue;
             }
             if self.sites.get(&located.host).is_none() && self.sites.at(located.address) >= MAX_HOSTS_AT_ONE_ADDRESS {

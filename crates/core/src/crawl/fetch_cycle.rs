@@ -81,7 +81,7 @@ impl Crawl {
 
     fn ask_next(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>, address: IpAddr, host: &Host) -> Turn {
         let Some(site) = self.sites.get(host).filter(|site| self.may_ask(cx, others, site)) else { return Turn::Over };
-        if cx.settings.scope.denies(host)
+        if cx.is_denied(host, Some(site.address))
             && let Some(url) = site.frontier.first().map(|waiting| waiting.url.clone())
         {
             // Denied since it was named: what waits is set aside, and nothing is asked.

@@ -1,7 +1,7 @@
 //! Whose servers are surveyed? The scope says which external hosts become starting hosts (LL-8, LL-27); the rest is counted, never fetched.
 
-use nearcrawl_model::url::Host;
-use std::collections::BTreeSet;
+use nearcrawl_model::{subnet::Subnet, url::Host};
+use std::{collections::BTreeSet, net::IpAddr};
 
 /// Which hosts may be crawled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,8 +12,16 @@ pub struct Scope {
     pub tlds: BTreeSet<String>,
     /// These hosts and their subdomains.
     pub hosts: BTreeSet<Host>,
-    /// Never these hosts and their subdomains, whichever page names them.
+    /// Hosts whose address is in these ranges.
+    pub ranges: Vec<Subnet>,
+    /// Hosts whose address belongs to these autonomous systems, by the hierarchy.
+    pub asns: BTreeSet<u32>,
+    /// Never these hosts and their subdomains, whichever page names them. A top-level domain denies all under it.
     pub denied: BTreeSet<Host>,
+    /// Never servers in these ranges.
+    pub denied_ranges: Vec<Subnet>,
+    /// Never servers in these autonomous systems, by the hierarchy.
+    pub denied_asns: BTreeSet<u32>,
 }
 
 impl Scope {
@@ -22,11 +30,30 @@ impl Scope {
         within_any(host, &self.denied)
     }
 
+    /// Whether the operator forbids this address; which autonomous system it belongs to is asked only if that matters.
+    pub fn denies_at(&self, address: IpAddr, asn: impl FnOnce() -> Option<u32>) -> bool {
+        within(address, &self.denied_ranges) || (!self.denied_asns.is_empty() && asn().is_some_and(|asn| self.denied_asns.contains(&asn)))
+    }
+
+    /// Whether the address of a host decides whether it is in scope, if its name does not.
+    pub fn is_of_places(&self) -> bool {
+        !self.ranges.is_empty() || !self.asns.is_empty()
+    }
+
+    /// Whether a link to a host at this address makes it a starting host, whatever its name.
+    pub fn covers(&self, address: IpAddr, asn: impl FnOnce() -> Option<u32>) -> bool {
+        within(address, &self.ranges) || (!self.asns.is_empty() && asn().is_some_and(|asn| self.asns.contains(&asn)))
+    }
+
     /// Whether a link to this host makes it a starting host.
     pub fn admits(&self, host: &Host) -> bool {
         let named = self.open || host.tld().is_some_and(|tld| self.tlds.contains(tld)) || within_any(host, &self.hosts);
         named && !self.denies(host)
     }
+}
+
+fn within(address: IpAddr, ranges: &[Subnet]) -> bool {
+    ranges.iter().any(|range| range.contains(address))
 }
 
 /// Whether the host or a name above it is in the set. A name listed by the operator covers its subdomains even if it is a public
@@ -53,10 +80,10 @@ mod tests {
     #[test]
     fn scope_goes_by_label_boundaries_and_denial_wins() {
         let scope = Scope {
-            open: false,
             tlds: ["ke".to_owned()].into(),
             hosts: [host("example.org"), host("test")].into(),
             denied: [host("secret.example.org"), host("bad.ke")].into(),
+            ..Scope::default()
         };
         for (name, in_scope) in [
             ("a.ke", true),
@@ -74,5 +101,26 @@ mod tests {
         }
         let open = Scope { open: true, ..scope };
         assert!(open.admits(&host("anything.example")) && !open.admits(&host("www.bad.ke")));
+        let without = Scope { denied: [host("ke")].into(), ..open };
+        assert!(without.denies(&host("a.co.ke")) && !without.denies(&host("ke.com")), "a top-level domain denies all under it");
+    }
+
+    #[test]
+    fn addresses_are_denied_and_admitted_by_range_and_autonomous_system() {
+        let at = |text: &str| text.parse::<IpAddr>().unwrap();
+        let scope = Scope {
+            ranges: vec!["192.0.2.0/24".parse().unwrap()],
+            asns: [64_500].into(),
+            denied_ranges: vec!["2001:db8::/32".parse().unwrap()],
+            denied_asns: [64_501].into(),
+            ..Scope::default()
+        };
+        assert!(scope.is_of_places() && !Scope::default().is_of_places());
+        assert!(scope.denies_at(at("2001:db8::7"), || None) && scope.denies_at(at("9.0.0.1"), || Some(64_501)));
+        assert!(!scope.denies_at(at("9.0.0.1"), || Some(64_500)) && !scope.denies_at(at("9.0.0.1"), || None));
+        assert!(
+            scope.covers(at("192.0.2.9"), || None) && scope.covers(at("9.0.0.1"), || Some(64_500)) && !scope.covers(at("9.0.0.1"), || None)
+        );
+        assert!(!Scope::default().denies_at(at("9.0.0.1"), || unreachable!("no rule is about systems")));
     }
 }

@@ -227,7 +227,14 @@ impl View<'_> {
     fn refusals(&self, host: Option<&Host>, address: Option<IpAddr>) -> Vec<String> {
         let denied = host.filter(|host| self.context.settings.scope.denies(host));
         let denial = denied.map(|host| format!("The configuration of this access point denies {host}: no request is sent there."));
-        denial.into_iter().chain(self.opted_out(host, address)).collect()
+        let place = address.filter(|address| denial.is_none() && self.context.denies_at(*address)).map(|address| {
+            let asn = self.context.hierarchy.asn_of(address).map_or(String::new(), |asn| format!(" (AS{asn})"));
+            format!(
+                "The configuration of this access point denies {address}{asn}: it is in a range of crawl.deny_ranges or a system of crawl.deny_asns, \
+                 and no request is sent there."
+            )
+        });
+        denial.into_iter().chain(place).chain(self.opted_out(host, address)).collect()
     }
 
     /// Who crawls what lives in a subnet, in a sentence.

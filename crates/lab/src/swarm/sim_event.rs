@@ -129,6 +129,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::SeenLoaded { .. }
         | Event::Survey(_)
         | Event::OptOut(_)
+        | Event::Scope(_)
         | Event::Hierarchy(_)
         | Event::AtHand(_)
         | Event::CrossTableWanted(_)

@@ -219,7 +219,7 @@ fn an_allowed_range_opens_itself_and_nothing_else() {
 fn denied_ranges_and_our_own_addresses_win_over_allowed_ones() {
     let policy = AddressPolicy {
         allowed: vec!["127.0.0.0/8".parse().unwrap()],
-        denied: vec!["127.66.0.0/16".parse().unwrap(), "8.8.8.0/24".parse().unwrap()],
+        denied: vec!["127.66.0.0/16".parse().unwrap(), "8.8.8.0/24".parse().unwrap()].into(),
         own: vec![ip("127.0.0.5"), ip("9.9.9.9"), ip("::ffff:9.9.9.10")],
         ..AddressPolicy::default()
     };

@@ -1,6 +1,6 @@
 //! Does the sentence say what keeps the crawler busy, or what keeps it from work?
 
-use super::*;
+use super::{super::Outside, *};
 use crate::crawler::MAX_OUTGOING;
 use nearcrawl_model::ownership_map::ComparedPart;
 use nearcrawl_model::view::{Activity, State};
@@ -90,7 +90,41 @@ fn no_member_reachable_is_said_after_a_moment_and_not_at_once() {
         played.pass(6_000);
         assert_eq!(played.crawler.view().activity(), Activity::NoPeersReachable);
         assert!(played.fetches.is_empty());
+        let reasons = ["cannot reach a: closed", "cannot reach b: no such name"].map(str::to_owned).to_vec();
+        let status = played.crawler.view().status(Outside { connection_errors: reasons, ..Outside::default() });
+        assert_eq!(status.state_text, "no member reachable: cannot reach a: closed; cannot reach b: no such name");
+        assert_eq!(status.alone_text, None, "it knows of others");
     }
+}
+
+#[test]
+fn the_only_member_of_a_swarm_says_so() {
+    let mut played = Played::alone();
+    let alone = |played: &Played| played.crawler.view().status(Outside::default()).alone_text;
+    assert!(alone(&played).is_some_and(|said| said.contains("only member")));
+    played.meet(2);
+    assert_eq!(alone(&played), None);
+}
+
+#[test]
+fn rules_on_hosts_hold_at_once_when_they_change() {
+    let mut played = Played::alone();
+    let denied = Scope { denied_ranges: vec!["9.0.1.0/24".parse().unwrap()], ..settings().scope };
+    played.handle(Event::Scope(Box::new(denied)));
+    played.seed("http://a.ke/");
+    played.finish(&["http://a.ke/"]);
+    assert_eq!(played.crawler.view().status(Outside::default()).work.requests, 0, "not even robots.txt");
+    assert!(played.why("a.ke").answer_text.contains("crawl.deny_ranges"), "{}", played.why("a.ke").answer_text);
+    played.handle(Event::Scope(Box::new(settings().scope)));
+    played.seed("http://a.ke/");
+    played.finish(&["http://a.ke/"]);
+    assert_eq!(played.crawler.view().status(Outside::default()).work.pages, 1);
+    // A link to a host that only its address brings into scope.
+    let by_range = Scope { tlds: Default::default(), ranges: vec!["9.0.2.0/24".parse().unwrap()], ..settings().scope };
+    played.handle(Event::Scope(Box::new(by_range)));
+    assert!(played.crawler.context.may_admit(&host("x.example")), "it is looked up first");
+    assert!(played.crawler.context.admits_at(&host("x.example"), "9.0.2.9".parse().unwrap()));
+    assert!(!played.crawler.context.admits_at(&host("x.example"), "9.0.3.9".parse().unwrap()));
 }
 
 #[test]

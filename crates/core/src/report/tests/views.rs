@@ -179,7 +179,7 @@ fn what_is_never_contacted_is_said_with_the_reason_and_without_an_owner_to_come(
     let said = played.why("http://a.ke:9999/").answer_text;
     assert!(said.contains("to port 9999 of a.ke") && said.contains("crawl.ports") && said.contains("9.0.1.0/24"), "{said}");
     played.handle(Event::Resolved { host: host("inside.ke"), answer: Err(ResolveError::ForbiddenAddress) });
-    let denied = AddressPolicy { denied: vec!["9.0.1.0/24".parse().unwrap()], ..AddressPolicy::default() };
+    let denied = AddressPolicy { denied: vec!["9.0.1.0/24".parse().unwrap()].into(), ..AddressPolicy::default() };
     let said = played.crawler.view().why(&"a.ke".parse().unwrap(), &denied).answer_text;
     assert!(said.contains("crawl.deny_ranges") && said.contains("9.0.1.0/24"), "{said}");
 }

@@ -1,0 +1,183 @@
+//! SIGHUP: the configuration's file is read again, for the rules on which hosts are crawled, and so is the hierarchy that it names.
+//!
+//! It is listened for before anything else is done: a signal that comes while the daemon starts would end the process, by the system's default.
+
+use super::{
+    config::{Config, CrawlConfig, ScopeConfig},
+    error::NodeError,
+    snapshot_store::SnapshotStore,
+};
+use crate::io::tasks::{self, TaskKind};
+use nearcrawl_hierarchy::Hierarchy;
+use nearcrawl_model::{edition::Edition, view::counted};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::mpsc,
+};
+
+/// The signal, and the file that is read again when it comes.
+#[derive(Debug)]
+pub struct Reloads {
+    signal: Signal,
+    file: Option<PathBuf>,
+    /// Held while it is read: of two signals the later one's reading is told last.
+    reading: Arc<Mutex<()>>,
+}
+
+/// What was read again.
+#[derive(Debug)]
+pub enum Reread {
+    /// The rules on which hosts are crawled.
+    Rules(Box<(ScopeConfig, CrawlConfig)>),
+    /// Another hierarchy than the one in use.
+    Hierarchy(Edition, Arc<Hierarchy>),
+}
+
+impl Reloads {
+    /// From now on the signal ends nobody: it waits until it is asked for.
+    ///
+    /// # Errors
+    /// The system does not let the signal be handled.
+    pub fn listen(file: Option<&Path>) -> Result<Reloads, NodeError> {
+        let signal = signal(SignalKind::hangup()).map_err(|_| NodeError::Ended("signal handling"))?;
+        Ok(Reloads { signal, file: file.map(Path::to_owned), reading: Arc::default() })
+    }
+
+    /// Waits for the signal.
+    pub(super) async fn next(&mut self) {
+        self.signal.recv().await;
+    }
+
+    /// Reads everything again, on a thread of its own. What cannot be read stays as it is. `known` is the edition of the hierarchy that the
+    /// configuration named last.
+    pub(super) fn read(&self, running: &Config, known: Option<Edition>, snapshots: SnapshotStore, told: mpsc::Sender<Reread>) {
+        let (file, running, reading) = (self.file.clone(), running.clone(), Arc::clone(&self.reading));
+        tokio::task::spawn_blocking(move || {
+            let _running = tasks::begin(TaskKind::ConfiguredHierarchy);
+            let _one_at_a_time = reading.lock().unwrap_or_else(PoisonError::into_inner);
+            // If the loop has ended, nobody needs to know.
+            if let Some(rules) = file.as_deref().and_then(|file| rules(file, &running)) {
+                let _ = told.blocking_send(rules);
+            }
+            if let Some(hierarchy) = known.and_then(|known| hierarchy(&snapshots, &running, &known)) {
+                let _ = told.blocking_send(hierarchy);
+            }
+        });
+    }
+}
+
+/// The rules of the file; none if it has mistakes, which the log names.
+fn rules(file: &Path, running: &Config) -> Option<Reread> {
+    match Config::load(Some(file)) {
+        Ok(config) => {
+            let sections = needing_restart(running, &config);
+            if !sections.is_empty() {
+                let sections = sections.join(", ");
+                tracing::warn!("SIGHUP: {} has other values in {sections}, too: they hold from the next start on", file.display());
+            }
+            Some(Reread::Rules(Box::new((config.scope, config.crawl))))
+        }
+        Err(why) => {
+            tracing::error!("SIGHUP: the rules on hosts stay as they are, since the configuration has mistakes: {why}");
+            None
+        }
+    }
+}
+
+/// The hierarchy that the configuration names, if it is another one.
+fn hierarchy(snapshots: &SnapshotStore, running: &Config, known: &Edition) -> Option<Reread> {
+    match snapshots.given_again(running, known) {
+        Ok(None) => tracing::info!("SIGHUP: the configured hierarchy has not changed"),
+        Ok(Some((edition, hierarchy))) => {
+            tracing::info!("SIGHUP: the configured hierarchy is now {edition}; it is announced to the other members");
+            return Some(Reread::Hierarchy(edition, hierarchy));
+        }
+        Err(why) => tracing::error!("SIGHUP: the configured hierarchy cannot be read, the one in use is kept: {why}"),
+    }
+    None
+}
+
+/// Sections whose values differ and are read at a start only.
+fn needing_restart(running: &Config, read: &Config) -> Vec<&'static str> {
+    let mut read = read.clone();
+    adopt(&mut read, &running.scope, &running.crawl);
+    // Members named on the command line stand behind those of the file.
+    if running.swarm.bootstrap.starts_with(&read.swarm.bootstrap) {
+        read.swarm.bootstrap.clone_from(&running.swarm.bootstrap);
+    }
+    let differs = [
+        ("state_dir or contact", (&running.state_dir, &running.contact) != (&read.state_dir, &read.contact)),
+        ("[swarm]", running.swarm != read.swarm),
+        ("[crawl]", running.crawl != read.crawl),
+        ("[dns]", running.dns != read.dns),
+        ("[fetch]", running.fetch != read.fetch),
+        ("[hierarchy]", running.hierarchy != read.hierarchy),
+        ("[delegation]", running.delegation != read.delegation),
+        ("[timers]", running.timers != read.timers),
+        ("[cache]", running.cache != read.cache),
+        ("[store]", running.store != read.store),
+        ("[api]", running.api != read.api),
+        ("[allowance]", running.allowance != read.allowance),
+        ("[log]", running.log != read.log),
+    ];
+    differs.into_iter().filter(|(_, differs)| *differs).map(|(section, _)| section).collect()
+}
+
+/// Takes the rules on hosts over, and nothing else.
+pub(super) fn adopt(config: &mut Config, scope: &ScopeConfig, crawl: &CrawlConfig) {
+    config.scope = scope.clone();
+    config.crawl = CrawlConfig {
+        deny_hosts: crawl.deny_hosts.clone(),
+        deny_tlds: crawl.deny_tlds.clone(),
+        deny_ranges: crawl.deny_ranges.clone(),
+        deny_asns: crawl.deny_asns.clone(),
+        ..config.crawl.clone()
+    };
+}
+
+/// The rules in a sentence.
+pub(super) fn in_words(config: &Config) -> String {
+    let (scope, crawl) = (&config.scope, &config.crawl);
+    let listed = |parts: [(usize, &str); 4]| {
+        let all: Vec<_> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect();
+        if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
+    };
+    let (hosts, tlds, ranges, systems) = ("host", "top-level domain", "range", "autonomous system");
+    let admitted =
+        listed([(scope.tlds.len(), tlds), (scope.hosts.len(), hosts), (scope.ranges.len(), ranges), (scope.asns.len(), systems)]);
+    let admitted = if scope.open { "every host".to_owned() } else { admitted };
+    let lists = [
+        (crawl.deny_tlds.len(), tlds),
+        (crawl.deny_hosts.len(), hosts),
+        (crawl.deny_ranges.len(), ranges),
+        (crawl.deny_asns.len(), systems),
+    ];
+    format!("in scope {admitted}; denied {}", listed(lists))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        Config::parse(text, Path::new("node.toml")).unwrap()
+    }
+
+    #[test]
+    fn only_the_rules_on_hosts_are_taken_over_and_the_rest_is_named() {
+        let mut running = config("[crawl]\ndepth = 3\n[scope]\ntlds = [\"ke\"]\n");
+        running.swarm.bootstrap.push("/ip4/192.0.2.7/tcp/4817".to_owned());
+        let read = config(
+            "[crawl]\ndepth = 5\ndeny_tlds = [\"test\"]\ndeny_asns = [\"AS64500\", 64501]\n[scope]\nopen = true\n[dns]\nattempts = 9\n",
+        );
+        assert_eq!(needing_restart(&running, &read), ["[crawl]", "[dns]"]);
+        adopt(&mut running, &read.scope, &read.crawl);
+        assert_eq!((running.crawl.depth, &running.crawl.deny_asns[..], running.scope.open), (3, &[64_500, 64_501][..], true));
+        assert_eq!(in_words(&running), "in scope every host; denied 1 top-level domain, 2 autonomous systems");
+        assert!(needing_restart(&running, &running).is_empty());
+    }
+}
