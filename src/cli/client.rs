@@ -4,7 +4,7 @@ use super::error::{CommandError, Exit};
 use crate::{
     io::client::client,
     node::{
-        api::ErrorView,
+        api::{ErrorView, TOKEN_HEADER, read_token},
         config::{Config, SERVICE_CONFIG},
     },
 };
@@ -64,7 +64,23 @@ impl ApiClient {
 
     /// Sends a POST request with a JSON body, and decodes the JSON answer.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, CommandError> {
-        self.read(self.client.request(Method::POST, self.url(path)).json(body).send().await).await
+        let mut request = self.client.request(Method::POST, self.url(path)).json(body);
+        // Where the daemon says that its token is; one that has none wants none.
+        let status: serde_json::Value = self.get("/api/status", &[]).await?;
+        let file = status["token_file"].as_str().map(Path::new);
+        let token = file.map(read_token).transpose();
+        if let Ok(Some(token)) = &token {
+            request = request.header(TOKEN_HEADER, token);
+        }
+        let answer = request.send().await;
+        match (token, file) {
+            (Err(why), Some(file)) if answer.as_ref().is_ok_and(|answer| answer.status() == StatusCode::UNAUTHORIZED) => {
+                let what = format!("only who may read the daemon's token may change something: {}: {why}", file.display());
+                Err(CommandError::new(Exit::NoPermission, what)
+                    .hint("run the command as the daemon's user or as root, like `sudo nearcrawl …`"))
+            }
+            _ => self.read(answer).await,
+        }
     }
 
     fn url(&self, path: &str) -> Url {
@@ -92,7 +108,7 @@ impl ApiClient {
         };
         let exit = match status {
             StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE => Exit::Data,
-            StatusCode::FORBIDDEN => Exit::NoPermission,
+            StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => Exit::NoPermission,
             StatusCode::SERVICE_UNAVAILABLE => Exit::Unavailable,
             _ => Exit::Internal,
         };

@@ -4,7 +4,10 @@ use super::{
     error::{CommandError, Exit},
     table::may_colour,
 };
-use crate::node::config::{Journald, LogConfig};
+use crate::node::{
+    config::{Journald, LogConfig},
+    recent_events::RecentEvents,
+};
 use std::io;
 use tracing_subscriber::{
     EnvFilter, Layer, Registry,
@@ -18,7 +21,7 @@ type Log = (EnvFilter, Box<dyn Layer<Layered<EnvFilter, Registry>> + Send + Sync
 /// Sets up the log. RUST_LOG, if set, wins over the configured level.
 pub fn begin(config: &LogConfig) -> Result<(), CommandError> {
     let (filter, layer) = made(config)?;
-    let begun = tracing_subscriber::registry().with(filter).with(layer).try_init();
+    let begun = tracing_subscriber::registry().with(filter).with(layer).with(RecentEvents).try_init();
     begun.map_err(|why| CommandError::new(Exit::Internal, format!("the log cannot be set up: {why}")))
 }
 

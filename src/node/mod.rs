@@ -8,6 +8,7 @@
 //!   a member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
 //! * `reload`: what SIGHUP has read again;
+//! * [`recent_events`]: the newest messages of the log, for the page;
 //! * `changes`: lines for the log about members, subnets and what it is doing;
 //! * `request_notes`: what goes into the log of requests;
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
@@ -36,6 +37,7 @@ mod opt_out_proofs;
 mod peer_transfers;
 mod persisted_state;
 pub mod query;
+pub mod recent_events;
 mod recovery_budget;
 mod reload;
 pub mod remote_results;

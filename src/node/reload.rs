@@ -11,6 +11,7 @@ use crate::io::tasks::{self, TaskKind};
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{edition::Edition, view::counted};
 use std::{
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -32,7 +33,7 @@ pub struct Reloads {
 #[derive(Debug)]
 pub enum Reread {
     /// The rules on which hosts are crawled.
-    Rules(Box<(ScopeConfig, CrawlConfig)>),
+    Rules(Box<(ScopeConfig, CrawlConfig)>, String),
     /// Another hierarchy than the one in use.
     Hierarchy(Edition, Arc<Hierarchy>),
 }
@@ -45,6 +46,11 @@ impl Reloads {
     pub fn listen(file: Option<&Path>) -> Result<Reloads, NodeError> {
         let signal = signal(SignalKind::hangup()).map_err(|_| NodeError::Ended("signal handling"))?;
         Ok(Reloads { signal, file: file.map(Path::to_owned), reading: Arc::default() })
+    }
+
+    /// What the file says; nothing if there is none.
+    pub(super) fn text(&self) -> String {
+        self.file.as_deref().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default()
     }
 
     /// Waits for the signal.
@@ -79,7 +85,7 @@ fn rules(file: &Path, running: &Config) -> Option<Reread> {
                 let sections = sections.join(", ");
                 tracing::warn!("SIGHUP: {} has other values in {sections}, too: they hold from the next start on", file.display());
             }
-            Some(Reread::Rules(Box::new((config.scope, config.crawl))))
+            Some(Reread::Rules(Box::new((config.scope, config.crawl)), fs::read_to_string(file).unwrap_or_default()))
         }
         Err(why) => {
             tracing::error!("SIGHUP: the rules on hosts stay as they are, since the configuration has mistakes: {why}");
@@ -137,6 +143,11 @@ pub(super) fn adopt(config: &mut Config, scope: &ScopeConfig, crawl: &CrawlConfi
         deny_asns: crawl.deny_asns.clone(),
         ..config.crawl.clone()
     };
+}
+
+/// Whether a key is one of the rules on hosts.
+pub(super) fn is_rule(section: &str, key: &str) -> bool {
+    section == "scope" || section == "crawl" && key.starts_with("deny_")
 }
 
 /// The rules in a sentence.

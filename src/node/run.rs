@@ -2,10 +2,10 @@
 
 use super::{
     allowance::{self, OperatorAllowance},
-    api::Api,
+    api::{Api, Local, Token},
     changes::Changes,
     clock,
-    config::{Config, Readers},
+    config::{Config, InUse, Readers},
     error::NodeError,
     executor::{Executor, Inbox, RowsAsker},
     exports::{self, ExportAsker},
@@ -34,6 +34,7 @@ use nearcrawl_core::{
     crawler::{Crawler, Settings},
     event::{Command, Event},
 };
+use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     address::DeniedRanges,
@@ -116,12 +117,13 @@ struct Daemon {
     reloads: Reloads,
     /// The ranges that nothing is sent to, as the clients hold them.
     denied: DeniedRanges,
+    /// What the page shows of the configuration.
+    settings: InUse,
 }
 
 /// Runs a daemon with a configuration that was checked, until SIGTERM, Ctrl-C or `leave`.
 pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Result<(), NodeError> {
     tasks::watch_panics();
-    let fault = FaultInjection::of_environment();
     let StartChecks { given, pre_shared_key } = checks;
     let identity = keyfile::init(&config)?;
     let store = setup::store(&config)?;
@@ -129,13 +131,11 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let beginning = snapshots.begin(given, &config)?;
     let hierarchy = Arc::clone(&beginning.hierarchy);
     let persisted = persisted_state::recall(&store, Place::of(&config.state_dir)).await?;
-    let secrets = match persisted.secrets {
-        None if config.swarm.bootstrap.is_empty() => Some(found_swarm(&store).await?),
-        known => known,
-    };
+    let secrets = known_secrets(&config, &store, &persisted).await?;
     let swarm_config = setup::swarm_config(&config, secrets, pre_shared_key, &hierarchy, persisted.incarnation);
     let (swarm, swarm_events) = Swarm::start(swarm_config, identity.seed)?;
-    let api = bound_api(&config).await?;
+    let local = local(&config, &reloads)?;
+    let api = bound_api(&config, &local).await?;
     // Until a swarm has let us in there is no key; nothing is fetched before, so any will do.
     let provisional = secrets.map_or_else(setup::new_secrets, Ok)?;
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
@@ -146,14 +146,11 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
     let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);
-    // The settled members are remembered with this one among them: a swarm of one has no member to wait for.
-    let joins = !config.swarm.bootstrap.is_empty() || persisted.members.iter().any(|member| *member != identity.access_point);
-    let settings = Settings { member: secrets.is_some(), ..setup::settings(&config, joins) };
+    let settings = Settings { member: secrets.is_some(), ..setup::settings(&config, joins(&config, &identity, &persisted)) };
     let mut crawler = setup::crawler(&identity, &persisted, provisional, claims, settings, Arc::clone(&hierarchy), clock::now());
     crawler.handle(clock::now(), Event::JournalsResized { growth: journal_sizes });
     crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
-    let (me, start, subnets) = (identity.access_point, persisted.incarnation, counted(hierarchy.len(), "subnet"));
-    tracing::info!("access point {me}, start number {start}, {subnets} in the hierarchy");
+    introduce(&identity, &persisted, &hierarchy);
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {
         handler: QueryHandler::new(&config, secrets),
@@ -176,18 +173,50 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         called: 0,
         certain: VecDeque::new(),
         finished: false,
-        fault,
+        fault: FaultInjection::of_environment(),
         reloads,
         denied,
+        settings: local.settings,
     };
+    daemon.handler.token_is_in(local.token.as_ref().map(Token::file));
     daemon.serve(api, inbox, chores, swarm_events).await
 }
 
+/// Whether there is any member to join. The settled members are remembered with this one among them: a swarm of one has no member to wait for.
+fn joins(config: &Config, identity: &NodeIdentity, persisted: &PersistedState) -> bool {
+    !config.swarm.bootstrap.is_empty() || persisted.members.iter().any(|member| *member != identity.access_point)
+}
+
+/// The first line of its log.
+fn introduce(identity: &NodeIdentity, persisted: &PersistedState, hierarchy: &Hierarchy) {
+    let (me, start, subnets) = (identity.access_point, persisted.incarnation, counted(hierarchy.len(), "subnet"));
+    tracing::info!("access point {me}, start number {start}, {subnets} in the hierarchy");
+}
+
+/// What the API has to know of this machine.
+fn local(config: &Config, reloads: &Reloads) -> Result<Local, NodeError> {
+    let token = Token::of(&config.state_dir).map_err(|why| {
+        let forbidden = why.kind() == std::io::ErrorKind::PermissionDenied;
+        let why = format!("the token of the API cannot be written there: {why}");
+        NodeError::Key { path: config.state_dir.clone(), why, forbidden }
+    })?;
+    let requests = config.log.requests.then(|| config.requests_directory());
+    Ok(Local { token: Some(token), requests, settings: InUse::of(&reloads.text()) })
+}
+
 /// The API, bound but not served yet; none if it is switched off.
-async fn bound_api(config: &Config) -> Result<Option<Api>, NodeError> {
+async fn bound_api(config: &Config, local: &Local) -> Result<Option<Api>, NodeError> {
     match config.api.listen {
-        Some(listen) => Ok(Some(Api::bind(listen).await?)),
+        Some(listen) => Ok(Some(Api::bind(listen).await?.with(local.clone()))),
         None => Ok(None),
+    }
+}
+
+/// The secrets of the swarm that it is in; of a new one if it is in none and shall join none.
+async fn known_secrets(config: &Config, store: &Store, persisted: &PersistedState) -> Result<Option<SwarmSecrets>, NodeError> {
+    match persisted.secrets {
+        None if config.swarm.bootstrap.is_empty() => found_swarm(store).await.map(Some),
+        known => Ok(known),
     }
 }
 
@@ -348,7 +377,8 @@ impl Daemon {
     fn take_in(&mut self, reread: Reread) {
         match reread {
             Reread::Hierarchy(edition, hierarchy) => self.hear(Event::Given { edition, hierarchy }),
-            Reread::Rules(rules) => {
+            Reread::Rules(rules, text) => {
+                self.settings.adopt(&text, reload::is_rule);
                 let before = setup::scope(&self.config);
                 reload::adopt(&mut self.config, &rules.0, &rules.1);
                 let scope = setup::scope(&self.config);

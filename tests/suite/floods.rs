@@ -247,9 +247,12 @@ impl Seen {
     }
 
     /// Names a page, however long that takes.
-    async fn seed(&mut self, client: &reqwest::Client, daemon: Ipv4Addr, page: String) {
+    async fn seed(&mut self, client: &reqwest::Client, (daemon, token): (Ipv4Addr, String), page: String) {
         let asked = Instant::now();
-        let request = client.post(format!("http://{daemon}:{API_PORT}/api/seeds")).json(&serde_json::json!({ "urls": [page] }));
+        let request = client
+            .post(format!("http://{daemon}:{API_PORT}/api/seeds"))
+            .header("x-nearcrawl-token", token)
+            .json(&serde_json::json!({ "urls": [page] }));
         request.send().await.unwrap().error_for_status().unwrap();
         self.seeded.push(asked.elapsed());
     }
@@ -303,7 +306,7 @@ async fn four_members_who_flood_neither_swell_nor_deafen_the_others() {
     let new: BTreeSet<Subnet> = wanted.difference(&before).copied().collect();
     while began.elapsed() < LASTS {
         if named < NEW && began.elapsed() > LASTS * named as u32 / (NEW as u32 + 2) {
-            seen.seed(&client, swarm.daemons[named % 3].address, web.url(6 + named, 0)).await;
+            seen.seed(&client, (swarm.daemons[named % 3].address, swarm.token(named % 3)), web.url(6 + named, 0)).await;
             named += 1;
         }
         seen.look(&swarm, &client, &new).await;

@@ -190,7 +190,18 @@ async fn while_the_stores_stand_still_nobody_falls_silent_and_every_answer_comes
     let asked = Instant::now();
     let body = json(r#"{"urls": ["http://elsewhere.test:8080/"]}"#).to_string();
     let post = client.post(format!("http://{}:{API_PORT}/api/seeds", swarm.daemons[0].address));
-    let seeded = json(&post.header("content-type", "application/json").body(body).send().await.unwrap().text().await.unwrap());
+    let seeded = json(
+        &post
+            .header("x-nearcrawl-token", swarm.token(0))
+            .header("content-type", "application/json")
+            .body(body)
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap(),
+    );
     let seeding = asked.elapsed();
     std::fs::remove_file(&stall).unwrap();
     // A busy machine makes all answers late now and then, with a store or without.

@@ -1,22 +1,13 @@
 //! The page nearcrawl.toml(5): every key of the example file with its meaning and default, and what the configuration's parser allows.
 
-use crate::node::config::{Config, ConfigError};
+use crate::node::config::{
+    Config, ConfigError,
+    explained::{Entry, explained},
+};
 use std::{
     io::{self, Write},
     path::Path,
 };
-
-/// The example that is packaged with the daemon: every key with its default, explained by the comment before it.
-const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");
-
-/// What the example file says, in its order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Entry {
-    /// `[name]`, and what is said of it.
-    Section { name: String, meaning: String },
-    /// Keys that one comment explains together, each with the value in the example.
-    Keys { section: String, keys: Vec<(String, String)>, meaning: String },
-}
 
 /// Writes the page.
 pub(super) fn page(out: &mut Vec<u8>) -> io::Result<()> {
@@ -30,7 +21,7 @@ pub(super) fn page(out: &mut Vec<u8>) -> io::Result<()> {
          file, line by line. Durations are written \"50ms\", \"45s\", \"10m\", \"12h\", \"7d\"; sizes \"64KiB\", \"8MiB\", \"1GiB\". Relative \
          paths are relative to the file's directory."
     )?;
-    for entry in entries(EXAMPLE) {
+    for entry in explained() {
         match entry {
             Entry::Section { name, meaning } => {
                 writeln!(out, ".SH [{}]", name.to_uppercase())?;
@@ -64,40 +55,6 @@ fn roff(text: &str) -> String {
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
-/// Reads the example file: comments (`# …`), sections (`[name]`), keys that are switched off (`#key = value`).
-fn entries(text: &str) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let (mut section, mut comment, mut heading) = (String::new(), Vec::new(), true);
-    for line in text.lines() {
-        if let Some(said) = line.strip_prefix("# ") {
-            comment.push(said);
-        } else if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            section = name.to_owned();
-            entries.push(Entry::Section { name: section.clone(), meaning: comment.join(" ") });
-            comment.clear();
-        } else if let Some((key, value)) = line.strip_prefix('#').and_then(|rest| rest.split_once(" = ")).filter(|(key, _)| is_key(key)) {
-            let pair = (key.to_owned(), value.to_owned());
-            match entries.last_mut() {
-                Some(Entry::Keys { keys, .. }) if comment.is_empty() => keys.push(pair),
-                _ => entries.push(Entry::Keys { section: section.clone(), keys: vec![pair], meaning: comment.join(" ") }),
-            }
-            comment.clear();
-        } else if let (Some(item), Some(Entry::Keys { keys, .. })) = (line.strip_prefix('#'), entries.last_mut()) {
-            // A list over several lines.
-            keys.last_mut().into_iter().for_each(|(_, value)| value.push_str(item));
-        } else if heading {
-            // What stands before the first empty line is about the file, which the description says.
-            comment.clear();
-            heading = false;
-        }
-    }
-    entries
-}
-
-fn is_key(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-}
-
 /// What a key's value may be, as the parser says it of values that it refuses; a range if there is one.
 fn allowed(section: &str, key: &str) -> Option<String> {
     let header = if section.is_empty() { String::new() } else { format!("[{section}]\n") };
@@ -119,6 +76,7 @@ fn refusal(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::config::explained::EXAMPLE;
 
     fn text() -> String {
         let mut out = Vec::new();
@@ -155,7 +113,7 @@ mod tests {
         for (section, key) in [("crawl", "revisit"), ("store", "memory"), ("crawl", "parallel")] {
             assert!(allowed(section, key).unwrap().contains(" from "), "{section}.{key}");
         }
-        for entry in entries(EXAMPLE) {
+        for entry in explained() {
             let Entry::Keys { section, keys, meaning } = entry else { continue };
             assert!(!meaning.is_empty(), "{section} {keys:?} has no comment");
         }

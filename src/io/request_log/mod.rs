@@ -13,7 +13,7 @@ mod tests;
 
 pub use files::RequestLogConfig;
 pub use line::{RequestKind, RequestLine};
-pub use reader::Reader;
+pub use reader::{Reader, newest};
 
 use crate::io::tasks::{self, TaskKind};
 use files::Files;

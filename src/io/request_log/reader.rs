@@ -7,13 +7,41 @@ use super::{
 use nearcrawl_model::time::WallTime;
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Seek, SeekFrom},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
 /// A longer line is none of ours.
 const MAX_LINE: u64 = 64 << 10;
+
+/// From the end of a file no more is read for its newest lines, in bytes.
+const MAX_TAIL: u64 = 256 << 10;
+
+/// The newest lines of the log in this directory, the newest first, as far as they are in the last two files.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn newest(directory: &Path, most: usize) -> io::Result<Vec<RequestLine>> {
+    let mut lines = Vec::new();
+    for of in files::list(directory)?.iter().rev().take(2) {
+        let mut file = match File::open(&of.path) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => continue,
+            file => file?,
+        };
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL)))?;
+        let mut tail = Vec::new();
+        io::Read::take(&mut file, MAX_TAIL).read_to_end(&mut tail)?;
+        // The first and the last of them may be parts of lines.
+        let read = tail.split(|byte| *byte == b'\n').rev().filter_map(|line| serde_json::from_slice::<RequestLine>(line).ok());
+        lines.extend(read.take(most - lines.len()));
+        if lines.len() == most {
+            break;
+        }
+    }
+    Ok(lines)
+}
 
 /// Reads a log, and goes on where it stopped.
 #[derive(Debug)]

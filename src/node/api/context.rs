@@ -1,11 +1,24 @@
-//! What can the handlers of the API reach? The node, by queries, and its metrics.
+//! What can the handlers of the API reach? The node, by queries, its metrics, and what is on this machine alone.
 
-use crate::node::{metrics::Metrics, query::QueryHandle};
-use std::sync::Arc;
+use super::token::Token;
+use crate::node::{config::InUse, metrics::Metrics, query::QueryHandle};
+use std::{path::PathBuf, sync::Arc};
 
 /// What every handler can reach.
 #[derive(Clone)]
 pub(super) struct Context {
     pub queries: QueryHandle,
     pub metrics: Arc<Metrics>,
+    pub local: Local,
+}
+
+/// What the API knows of this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Local {
+    /// By which changes are allowed; without one, everybody who reaches the API may change something.
+    pub token: Option<Token>,
+    /// The directory of the log of requests, if there is one.
+    pub requests: Option<PathBuf>,
+    /// What the configuration says.
+    pub settings: InUse,
 }

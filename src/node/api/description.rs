@@ -1,6 +1,6 @@
 //! How is the API described? As OpenAPI, made from the routes themselves.
 
-use super::{opt_outs, page, routes, surveys};
+use super::{logs, opt_outs, page, routes, settings, surveys};
 use axum::Json;
 use utoipa::OpenApi;
 
@@ -28,6 +28,9 @@ use utoipa::OpenApi;
         surveys::survey,
         surveys::probes,
         surveys::change,
+        logs::events,
+        logs::requests,
+        settings::settings,
         routes::pause,
         routes::resume,
         opt_outs::opt_outs,

@@ -1,7 +1,7 @@
 //! A stand-in for the node in tests: a task that answers queries from a small made-up swarm.
 
 use crate::node::{
-    api::Api,
+    api::{Api, Local},
     metrics::Metrics,
     query::{Query, QueryHandle},
 };
@@ -52,9 +52,14 @@ pub struct FakeNode {
 
 impl FakeNode {
     pub async fn start(listen: &str) -> FakeNode {
+        FakeNode::start_with(listen, Local::default()).await
+    }
+
+    /// The same with what is on this machine.
+    pub async fn start_with(listen: &str, local: Local) -> FakeNode {
         let (queries, questions) = QueryHandle::new();
         let answering = tokio::spawn(answer_all(questions));
-        let api = Api::bind(listen.parse().unwrap()).await.unwrap();
+        let api = Api::bind(listen.parse().unwrap()).await.unwrap().with(local);
         let address = api.address();
         let (stop, stopped) = oneshot::channel();
         let serving = api.serve(queries.clone(), Arc::new(Metrics::new()), async {
@@ -210,6 +215,7 @@ pub fn status(age: u64) -> StatusView {
         pace: Pace { min_delay_ms: 2_000, delay_factor: 10, max_parallel: 64 },
         connection_errors_text: None,
         alone_text: None,
+        token_file: None,
         state: doing.state(),
         state_text: doing.to_string(),
         members: MemberCounts { alive: 4, silent: 0, dead: 1 },
@@ -283,6 +289,8 @@ pub fn members(age: u64) -> Vec<MemberView> {
             is_me: i == 0,
             addresses: vec![format!("/ip4/127.{}.0.1/tcp/4817", 10 + i)],
             liveness: [Liveness::Alive, Liveness::Alive, Liveness::Alive, Liveness::Silent, Liveness::Dead][i],
+            country: Some("KE".to_owned()),
+            rtt_ms: Some(12.5),
             liveness_for_ms: 61_000 * (i as u64 + 1) + age,
             subnets,
             servers: subnets + 2,

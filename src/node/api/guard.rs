@@ -2,9 +2,12 @@
 //!
 //! A page elsewhere cannot read our answers (no CORS headers are ever sent), but it could point a name of its own at 127.0.0.1 and
 //! become "same origin" (DNS rebinding), or send us a form that it need not read the answer of (request forgery). So the Host
-//! header must be this machine's, and whatever changes something must say that it is JSON, which no form can.
+//! header must be this machine's, and whatever changes something must say that it is JSON, which no form can, and have the daemon's token.
 
-use super::error::RequestError;
+use super::{
+    error::RequestError,
+    token::{TOKEN_HEADER, Token},
+};
 use axum::{
     extract::{Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, uri::Authority},
@@ -28,8 +31,8 @@ const HEADERS: [(HeaderName, &str); 6] = [
 ];
 
 /// Lets a request pass, or refuses it.
-pub async fn check(State(own): State<IpAddr>, request: Request, next: Next) -> Response {
-    let mut response = match refusal(own, &request) {
+pub async fn check(State((own, token)): State<(IpAddr, Option<Token>)>, request: Request, next: Next) -> Response {
+    let mut response = match refusal(own, token.as_ref(), &request) {
         Some(refusal) => refusal.into_response(),
         None => next.run(request).await,
     };
@@ -39,7 +42,7 @@ pub async fn check(State(own): State<IpAddr>, request: Request, next: Next) -> R
     response
 }
 
-fn refusal(own: IpAddr, request: &Request) -> Option<RequestError> {
+fn refusal(own: IpAddr, token: Option<&Token>, request: &Request) -> Option<RequestError> {
     let headers = request.headers();
     if !named_host(request).is_some_and(|host| is_ours(&host, own)) {
         return Some(RequestError::new(
@@ -65,7 +68,23 @@ fn refusal(own: IpAddr, request: &Request) -> Option<RequestError> {
             "add the header `content-type: application/json`; a body of {} will do where none is needed",
         ));
     }
-    None
+    token.filter(|token| !may_change(headers, token)).map(|token| {
+        RequestError::new(
+            StatusCode::UNAUTHORIZED,
+            "whatever changes something needs the daemon's token",
+            format!(
+                "send what is in {} as the header {TOKEN_HEADER}; the command line does so if it may read that file",
+                token.file().display()
+            ),
+        )
+    })
+}
+
+/// Whether the one header is the token.
+fn may_change(headers: &HeaderMap, token: &Token) -> bool {
+    let mut given = headers.get_all(TOKEN_HEADER).iter();
+    let (first, second) = (given.next(), given.next());
+    second.is_none() && first.is_some_and(|given| token.is(given.as_bytes()))
 }
 
 /// The host that was asked for, without its port: from the request line if it stands there, else from the one Host header.

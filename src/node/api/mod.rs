@@ -7,12 +7,15 @@ mod error;
 pub(crate) mod fake;
 mod guard;
 mod listener;
+mod logs;
 mod opt_outs;
 mod page;
 mod routes;
+mod settings;
 mod surveys;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use super::{metrics::Metrics, query::QueryHandle};
 use crate::io::tasks::{self, TaskKind};
@@ -23,12 +26,14 @@ use axum::{
     routing::{get, post},
 };
 use context::Context;
+pub use context::Local;
 pub use error::ErrorView;
 use listener::Limited;
 pub use opt_outs::OptOutBody;
 pub use routes::{MAX_ROWS, MAX_SEEDS, SeedsBody};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 pub use surveys::StateBody;
+pub use token::{TOKEN_HEADER, Token, read_token};
 use tokio::{net::TcpListener, sync::watch};
 
 /// The largest body that is accepted, in bytes.
@@ -67,6 +72,7 @@ pub enum ApiError {
 pub struct Api {
     listener: TcpListener,
     address: SocketAddr,
+    local: Local,
 }
 
 impl Api {
@@ -78,7 +84,12 @@ impl Api {
         };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Api { listener, address })
+        Ok(Api { listener, address, local: Local::default() })
+    }
+
+    /// The same with what is on this machine.
+    pub fn with(self, local: Local) -> Api {
+        Api { local, ..self }
     }
 
     /// Where it listens: with the port that was given if 0 was asked for.
@@ -93,7 +104,7 @@ impl Api {
         metrics: Arc<Metrics>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ApiError> {
-        let router = router(Context { queries, metrics }, self.address);
+        let router = router(Context { queries, metrics, local: self.local }, self.address);
         let listener = Limited::new(self.listener, MAX_CONNECTIONS);
         axum::serve(listener, router).with_graceful_shutdown(shutdown).await.map_err(ApiError::Stopped)
     }
@@ -102,7 +113,7 @@ impl Api {
 impl Api {
     /// Serves until `stop` is true or its sender is gone; if serving fails or panics, it begins again after a moment.
     pub async fn keep_serving(self, queries: QueryHandle, metrics: Arc<Metrics>, stop: watch::Receiver<bool>) {
-        let listen = self.address;
+        let (listen, local) = (self.address, self.local.clone());
         let mut bound = Some(self);
         loop {
             if let Some(api) = bound.take() {
@@ -116,7 +127,7 @@ impl Api {
             }
             tokio::time::sleep(SERVE_AGAIN).await;
             match Api::bind(listen).await {
-                Ok(api) => bound = Some(api),
+                Ok(api) => bound = Some(api.with(local.clone())),
                 Err(why) => tracing::error!("{why}"),
             }
         }
@@ -134,6 +145,7 @@ pub async fn serve(
 }
 
 fn router(context: Context, address: SocketAddr) -> Router {
+    let guard = (address.ip(), context.local.token.clone());
     Router::new()
         .route("/api/status", get(routes::status))
         .route("/api/members", get(routes::members))
@@ -148,6 +160,9 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/servers/rows", get(routes::server_rows))
         .route("/api/servers/history", get(routes::server_history))
         .route("/api/export/rows", get(routes::export_rows))
+        .route("/api/log/events", get(logs::events))
+        .route("/api/log/requests", get(logs::requests))
+        .route("/api/settings", get(settings::settings))
         .route("/api/seeds", post(routes::seeds))
         .route("/api/surveys", get(surveys::surveys).post(surveys::make).layer(DefaultBodyLimit::max(surveys::MAX_BODY)))
         .route("/api/survey", get(surveys::survey))
@@ -170,5 +185,5 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .with_state(context)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn(error::answer_panics))
-        .layer(middleware::from_fn_with_state(address.ip(), guard::check))
+        .layer(middleware::from_fn_with_state(guard, guard::check))
 }

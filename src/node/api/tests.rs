@@ -1,6 +1,6 @@
 //! Does the API keep its promises over real sockets?
 
-use super::{Api, description::Description, error::ErrorView, fake::FakeNode};
+use super::{Api, Token, description::Description, error::ErrorView, fake::FakeNode};
 use crate::{
     io::tasks::{self, TaskKind},
     node::{
@@ -23,12 +23,14 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 31] = [
+const ROUTES: [(&str, &str); 34] = [
     ("get", "/"),
     ("get", "/api/cross-table"),
     ("get", "/api/distinct"),
     ("get", "/api/events"),
     ("get", "/api/export/rows"),
+    ("get", "/api/log/events"),
+    ("get", "/api/log/requests"),
     ("get", "/api/members"),
     ("get", "/api/opt-outs"),
     ("get", "/api/ownership"),
@@ -37,6 +39,7 @@ const ROUTES: [(&str, &str); 31] = [
     ("get", "/api/servers/history"),
     ("get", "/api/servers/owners"),
     ("get", "/api/servers/rows"),
+    ("get", "/api/settings"),
     ("get", "/api/status"),
     ("get", "/api/survey"),
     ("get", "/api/survey/probes"),
@@ -236,6 +239,33 @@ async fn other_sites_can_neither_add_seeds_nor_make_it_leave() {
     }
     let answer = client().get(node.url("/api/status")).header("origin", "https://evil.example").send().await.unwrap();
     assert!(!answer.headers().contains_key("access-control-allow-origin"));
+    node.end().await;
+}
+
+#[tokio::test]
+async fn with_a_token_nothing_is_changed_without_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let token = Token::of(directory.path()).unwrap();
+    let secret = super::read_token(token.file()).unwrap();
+    let local = super::Local { token: Some(token), ..super::Local::default() };
+    let node = FakeNode::start_with("127.0.0.1:0", local).await;
+    let post = async |path: &str, given: &[&str]| {
+        let mut request = client().post(node.url(path)).header("content-type", "application/json").body("{}");
+        for token in given {
+            request = request.header(super::TOKEN_HEADER, *token);
+        }
+        request.send().await.unwrap()
+    };
+    for (_, path) in ROUTES.iter().filter(|(method, _)| *method == "post") {
+        for given in [&[][..], &["0"], &[&"0".repeat(64)], &[&secret[1..]], &[&secret, &secret]] {
+            let answer = post(path, given).await;
+            assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{path} {given:?}");
+            let view: ErrorView = answer.json().await.unwrap();
+            assert!(view.hint.contains("api.token") && view.hint.contains(super::TOKEN_HEADER), "{view:?}");
+        }
+        assert_ne!(post(path, &[&secret]).await.status(), StatusCode::UNAUTHORIZED, "{path}");
+    }
+    let _: StatusView = get(&node, "/api/status").await;
     node.end().await;
 }
 

@@ -11,8 +11,10 @@ mod crawl;
 mod delegation;
 mod dns;
 mod error;
+pub(crate) mod explained;
 mod fetch;
 mod hierarchy;
+mod in_use;
 mod log;
 mod reader;
 mod renamed;
@@ -34,6 +36,7 @@ pub use dns::DnsConfig;
 pub use error::{ConfigError, Problem};
 pub use fetch::FetchConfig;
 pub use hierarchy::{ExtraPrefix, HierarchyConfig, RegistrySource};
+pub use in_use::{InUse, SettingView};
 pub use log::{Journald, LogConfig};
 pub use scope::ScopeConfig;
 pub use store::StoreConfig;
@@ -257,7 +260,7 @@ impl Config {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(listen) = self.api.listen.filter(|listen| !listen.ip().is_loopback()) {
-            warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: every program there can add seeds, move subnets, and make this daemon leave"));
+            warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: every program there can read what this daemon knows, and change it if it has the token"));
         }
         if !self.stays_private() && !self.crawl.allow_ranges.is_empty() {
             warnings.push(

@@ -24,6 +24,7 @@ use nearcrawl_model::{
 };
 use std::{
     collections::VecDeque,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -54,6 +55,7 @@ pub struct QueryHandler {
     deferred: DeferredQueries,
     /// As it was measured last, and when.
     disk: Option<(StoreView, Instant)>,
+    token_file: Option<String>,
     allowance: AllowanceView,
 }
 
@@ -127,6 +129,7 @@ impl QueryHandler {
             connection_errors: VecDeque::new(),
             deferred: DeferredQueries::default(),
             disk: None,
+            token_file: None,
             allowance: AllowanceView::default(),
         }
     }
@@ -149,6 +152,11 @@ impl QueryHandler {
     /// Where others reach us.
     pub fn addresses(&self) -> &[String] {
         &self.addresses
+    }
+
+    /// Where the token is by which changes are allowed.
+    pub fn token_is_in(&mut self, file: Option<&Path>) {
+        self.token_file = file.map(|file| file.display().to_string());
     }
 
     /// The sizes on disk were measured.
@@ -339,6 +347,7 @@ impl QueryHandler {
             user_agent: self.user_agent.clone(),
             pace: self.pace,
             connection_errors: self.connection_errors.iter().cloned().collect(),
+            token_file: self.token_file.clone(),
             open_connections: executor.open_connections(),
             store: self.disk(executor),
             refusals: executor.refusals(),
@@ -427,7 +436,6 @@ fn why(crawler: &Crawler, policy: &AddressPolicy, executor: &Executor, subject: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn the_latest_addresses_are_kept_each_once() {

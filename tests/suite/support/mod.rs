@@ -334,6 +334,12 @@ impl Swarm {
         assert_eq!(accepted, urls.len() as u64, "{urls:?}");
     }
 
+    /// By which changes are allowed at one daemon.
+    pub fn token(&self, daemon: usize) -> String {
+        let file = self.common.directory.join(self.daemons[daemon].address.to_string()).join("api.token");
+        std::fs::read_to_string(&file).unwrap_or_else(|why| panic!("{}: {why}", file.display())).trim().to_owned()
+    }
+
     /// Runs a command of the program against one daemon's API.
     pub async fn cli(&self, daemon: usize, arguments: &[&str]) -> String {
         let api = format!("http://{}:{API_PORT}", self.daemons[daemon].address);

@@ -63,6 +63,8 @@ pub struct Outside {
     pub pace: Pace,
     /// Why other members could not be reached lately.
     pub connection_errors: Vec<String>,
+    /// The file with the token by which changes are allowed.
+    pub token_file: Option<String>,
     /// Connections to web servers that are open now.
     pub open_connections: u64,
     /// Sizes on disk.
@@ -100,6 +102,7 @@ pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
         contact: outside.contact,
         user_agent: outside.user_agent,
         pace: outside.pace,
+        token_file: outside.token_file,
         state: activity.state(),
         state_text: sentence(&activity, &outside.connection_errors),
         alone_text: alone(view, &activity),

@@ -99,7 +99,9 @@ impl Asker {
     /// Names URLs to crawl; how many were accepted.
     pub async fn seed(&self, daemon: Ipv4Addr, urls: &[String]) -> Result<u64, AskError> {
         let url = format!("http://{daemon}:{API_PORT}/api/seeds");
-        let request = self.client.post(&url).json(&serde_json::json!({ "urls": urls }));
+        let status: serde_json::Value = self.get(daemon, "/api/status").await?;
+        let token = status["token_file"].as_str().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+        let request = self.client.post(&url).header("x-nearcrawl-token", token.trim()).json(&serde_json::json!({ "urls": urls }));
         let said: serde_json::Value = self.read(request, url).await?;
         Ok(said["accepted"].as_u64().unwrap_or(0))
     }

@@ -74,6 +74,9 @@ pub struct StatusView {
     pub pace: Pace,
     /// Why other members could not be reached lately; none if that did not happen since a swarm admitted this access point.
     pub connection_errors_text: Option<String>,
+    /// The file with the token by which changes are allowed: who can read it may change something.
+    #[serde(default)]
+    pub token_file: Option<String>,
     /// What it is doing.
     pub state: State,
     /// Why it is busy or idle, in a sentence.
@@ -300,7 +303,7 @@ impl fmt::Display for Liveness {
 }
 
 /// One member, as the answering one sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MemberView {
     /// Its peer id.
     #[schema(value_type = String)]
@@ -313,6 +316,12 @@ pub struct MemberView {
     pub liveness: Liveness,
     /// For how long it has been in that state, in milliseconds.
     pub liveness_for_ms: Millis,
+    /// The country that its address is registered in, by the hierarchy; none if no address of it is known.
+    #[serde(default)]
+    pub country: Option<String>,
+    /// The round-trip time to it, in milliseconds; none if it was not measured.
+    #[serde(default)]
+    pub rtt_ms: Option<f64>,
     /// Subnets that it holds by the ownership map.
     pub subnets: u64,
     /// Servers in its roll-up.
