@@ -34,6 +34,7 @@ mod moves;
 mod netlab;
 mod opt_outs;
 mod package;
+mod page;
 mod panics;
 mod real_input;
 mod reloads;

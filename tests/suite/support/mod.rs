@@ -1,6 +1,7 @@
 //! How is a swarm of real daemons run by a test, and surely ended? On a loopback range that nobody else uses meanwhile.
 
 mod atlas;
+pub mod browser;
 pub mod disk;
 mod far;
 mod judge;
