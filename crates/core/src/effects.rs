@@ -279,6 +279,7 @@ impl Crawler {
     pub(crate) fn members_changed(&mut self) {
         self.review_replicas();
         self.routing.wake_all();
+        self.report.members_changed(&self.context, &self.membership, &self.ownership);
     }
 
     /// A member asks for rows of our servers on behalf of a reader.

@@ -225,6 +225,11 @@ impl Report {
         self.told.replace(now).is_none()
     }
 
+    /// Others live than before.
+    pub(crate) fn members_changed(&mut self, cx: &Context, members: &Membership, ownership: &Ownership) {
+        self.roll_ups.members_changed(members.live(), |owner| ownership.register().count(owner) > 0, cx.now.moment);
+    }
+
     /// Our last roll-up if it is recent.
     pub(crate) fn recent(&self, cx: &Context) -> Option<RollUp> {
         let (roll_up, at) = self.roll_ups.of(&cx.me)?;

@@ -219,6 +219,8 @@ pub(crate) fn oldest_told(members: usize) -> Millis {
 pub(crate) struct RollUps {
     heard: BTreeMap<AccessPoint, Heard>,
     consistent: Consistent,
+    /// Who lived when that changed last.
+    live: Vec<AccessPoint>,
     pub(super) cross_tables: CrossTables,
     pub(super) distinct: Distinct,
 }
@@ -309,6 +311,13 @@ impl RollUps {
     pub(crate) fn retain(&mut self, keep: impl Fn(&AccessPoint) -> bool, now: Moment) {
         self.heard.retain(|owner, _| keep(owner));
         self.consistent.settle(|member| !keep(member), |member| self.heard.get(member), now);
+    }
+
+    /// Others live than before. Changes of hands that were over before, because somebody was gone, stay so if that one comes back: what has
+    /// answered is not taken back.
+    pub(crate) fn members_changed(&mut self, live: Vec<AccessPoint>, owns: impl Fn(&AccessPoint) -> bool, now: Moment) {
+        let before = std::mem::replace(&mut self.live, live);
+        self.consistent.settle(|member| !before.contains(member) && !owns(member), |member| self.heard.get(member), now);
     }
 
     /// An access point's last roll-up and when it came.

@@ -204,6 +204,8 @@ fn after_ten_minutes_the_newest_totals_answer() {
 #[test]
 fn of_a_member_that_is_gone_nothing_is_waited_for_once_others_have_what_it_had() {
     let mut told = Told::new();
+    told.rolls.members_changed(vec![A, B], |_| true, told.now);
+    told.rolls.members_changed(vec![B], |_| true, told.now);
     told.owners.remove(&A);
     told.claim(1, B, Some((A, false)), (B, 25), false);
     told.tell(B, !25, 1, 5);
@@ -213,4 +215,7 @@ fn of_a_member_that_is_gone_nothing_is_waited_for_once_others_have_what_it_had()
     told.tell(B, 25, 3, 34);
     let results = alone(&told);
     assert_eq!((results.exact, results.summary.total.pages), (true, 34));
+    // It comes back with nothing, and has told no totals yet.
+    told.rolls.members_changed(vec![A, B], |member| *member == B, told.now);
+    assert_eq!(told.pages(), (false, 34, None), "what has answered is not taken back");
 }
