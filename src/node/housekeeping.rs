@@ -40,6 +40,8 @@ pub enum Chore {
     Secrets(SwarmSecrets),
     /// Store how much of the operator's allowance is used.
     Allowance(Kept),
+    /// Store the totals that were told.
+    Totals(Vec<u8>),
     /// Store these starting points in place of all that were stored before.
     Seeds {
         /// To be named when it is done.
@@ -66,6 +68,8 @@ pub enum Done {
     Members(Result<(BTreeSet<AccessPoint>, Vec<String>), String>),
     /// How much of the allowance is used was stored, or an error as text.
     Allowance(Result<(), String>),
+    /// The totals were stored, or an error as text.
+    Totals(Result<(), String>),
     /// The secrets are kept.
     Admitted(Box<Result<Admitted, NodeError>>),
     /// The starting points were stored, or an error as text.
@@ -126,6 +130,7 @@ fn failure_of(chore: &Chore) -> Done {
         Chore::Members { .. } => Done::Members(Err(why)),
         Chore::Secrets(_) => Done::Admitted(Box::new(Err(NodeError::Ended("storing the swarm's secrets")))),
         Chore::Allowance(_) => Done::Allowance(Err(why)),
+        Chore::Totals(_) => Done::Totals(Err(why)),
         Chore::Seeds { number, .. } => Done::Seeds { number: *number, result: Err(why) },
     }
 }
@@ -143,6 +148,7 @@ async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
             Done::Members(kept.map(|()| (members, addresses)).map_err(|why| why.to_string()))
         }
         Chore::Allowance(kept) => Done::Allowance(persisted_state::keep_allowance(store, &kept).await.map_err(|why| why.to_string())),
+        Chore::Totals(told) => Done::Totals(persisted_state::keep_totals(store, told).await.map_err(|why| why.to_string())),
         Chore::Secrets(secrets) => Done::Admitted(Box::new(admitted(store, config, secrets).await)),
         Chore::Seeds { number, seeds } => {
             let result = persisted_state::keep_seeds(store, &seeds).await.map_err(|why| why.to_string());

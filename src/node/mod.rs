@@ -9,6 +9,7 @@
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
 //! * `reload`: what SIGHUP has read again;
 //! * [`recent_events`]: the newest messages of the log, for the page;
+//! * `told_totals`: totals that were told before a restart, which answer after it until as much is known again;
 //! * `changes`: lines for the log about members, subnets and what it is doing;
 //! * `request_notes`: what goes into the log of requests;
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
@@ -50,6 +51,7 @@ mod snapshot_transfer;
 pub mod standalone;
 mod start_checks;
 mod store_queue;
+mod told_totals;
 
 pub use data_age::DataAge;
 pub use error::NodeError;

@@ -22,6 +22,7 @@ const ADDRESSES: &str = "addresses";
 const SEEDS: &str = "seeds";
 const PLACE: &str = "place";
 const ALLOWANCE: &str = "allowance";
+const TOTALS: &str = "totals";
 const STORE_ID: &str = "store";
 
 /// Where a state directory is: a copy of it is somewhere else.
@@ -69,6 +70,8 @@ pub struct PersistedState {
     pub surveys: Vec<Vec<u8>>,
     /// How much of the operator's allowance is used.
     pub allowance: Option<Kept>,
+    /// The totals that were told last.
+    pub totals: Option<Vec<u8>>,
     /// What was probed for them.
     pub survey_probes: Vec<Vec<u8>>,
     /// The pages of statements about opt-outs.
@@ -109,6 +112,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         contacts,
         surveys,
         allowance: get(store, ALLOWANCE).await?,
+        totals: store.meta_get(TOTALS).await?,
         survey_probes,
         opt_outs,
     })
@@ -140,6 +144,11 @@ pub async fn keep_members(store: &Store, members: &BTreeSet<AccessPoint>, addres
 /// Stores how much of the operator's allowance is used, and whether he paused the daemon.
 pub async fn keep_allowance(store: &Store, kept: &Kept) -> Result<(), NodeError> {
     put(store, ALLOWANCE, kept).await
+}
+
+/// Stores totals that were told.
+pub async fn keep_totals(store: &Store, told: Vec<u8>) -> Result<(), NodeError> {
+    Ok(store.meta_put(TOTALS, told).await?)
 }
 
 /// Stores starting points; the answer that they are accepted is sent afterwards.

@@ -24,6 +24,7 @@ use super::{
     setup,
     snapshot_store::{Beginning, SnapshotStore},
     start_checks::StartChecks,
+    told_totals::ToldTotals,
 };
 use crate::io::{
     store::Store,
@@ -43,6 +44,7 @@ use nearcrawl_model::{
     ids::Ticket,
     message::{PublicRequest, PublicResponse, Request, Response},
     server_rows::RowsOf,
+    summary::SwarmResults,
     time::Millis,
     url::{Host, PageUrl},
     view::{RefusedSeed, SeedView, StoreView, counted},
@@ -104,6 +106,7 @@ struct Daemon {
     keeping: bool,
     seeding: Seeding,
     allowance: OperatorAllowance,
+    totals: ToldTotals,
     changes: Changes,
     crawler: Crawler,
     executor: Executor,
@@ -155,6 +158,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let mut daemon = Daemon {
         handler: QueryHandler::new(&config, secrets),
         allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire()),
+        totals: ToldTotals::begin(persisted.totals.as_deref(), clock::now()),
         config,
         identity,
         persisted,
@@ -475,6 +479,13 @@ impl Daemon {
                 self.admitted((*admitted)?);
             }
             Done::Seeds { number, result } => self.seeds_kept(number, result),
+            Done::Totals(kept) => {
+                if let Err(why) = &kept {
+                    tracing::warn!("the totals could not be stored, and after a restart those of earlier answer at first: {why}");
+                }
+                let next = self.totals.has_stored(kept.is_ok());
+                self.keep_totals(next);
+            }
             Done::Allowance(kept) => {
                 let stored = kept.is_ok();
                 self.allowance.kept(kept, std::time::Instant::now());
@@ -552,6 +563,22 @@ impl Daemon {
         }
     }
 
+    /// The totals as they are told; what has changed in them is stored for the next start.
+    fn tell_totals(&mut self) -> SwarmResults {
+        let now = clock::now();
+        let told = self.totals.answer(self.crawler.view().results(), now.moment);
+        let due = self.totals.told(&told, now.wall);
+        self.keep_totals(due);
+        told
+    }
+
+    fn keep_totals(&mut self, due: Option<Vec<u8>>) {
+        // Without room for the chore they are stored when they are told again.
+        if due.is_some_and(|due| !self.housekeeping.give(Chore::Totals(due))) {
+            let _ = self.totals.has_stored(false);
+        }
+    }
+
     /// A program that is no member asks.
     fn asked_by_reader(&mut self, ticket: Ticket, request: PublicRequest) {
         let view = self.crawler.view();
@@ -559,7 +586,7 @@ impl Daemon {
             _ if self.config.swarm.readers == Readers::Members => {
                 PublicResponse::Refused("this access point answers members of the swarm only; ask another one".into())
             }
-            PublicRequest::Results => PublicResponse::Results(Box::new(view.results())),
+            PublicRequest::Results => PublicResponse::Results(Box::new(self.tell_totals())),
             PublicRequest::Distinct => {
                 let view = view.distinct();
                 self.hear(Event::DistinctWanted);
@@ -654,6 +681,11 @@ impl Daemon {
             Some(Action::Resume(reply)) => {
                 self.allowance.resume(reply);
                 self.look_at_allowance();
+            }
+            Some(Action::TellTotals(reply)) => {
+                let told = self.tell_totals();
+                // A caller that has stopped waiting is no error.
+                let _ = reply.send(told);
             }
             Some(Action::AskProbes { survey, of, reply }) => self.executor.ask_probes(of, survey, reply),
             Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),

@@ -135,6 +135,7 @@ mod tests {
             contacts: Vec::new(),
             surveys: Vec::new(),
             allowance: None,
+            totals: None,
             survey_probes: Vec::new(),
             opt_outs: Vec::new(),
         };

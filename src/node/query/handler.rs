@@ -17,6 +17,7 @@ use nearcrawl_model::{
     plan::Pace,
     server_rows::{RowsOf, ServerRows},
     subnet::Subnet,
+    summary::SwarmResults,
     survey::{SignedSurvey, SurveyId, SurveyRef},
     time::Millis,
     url::{Host, PageUrl},
@@ -79,6 +80,8 @@ pub enum Action {
     },
     /// Go on after a pause.
     Resume(Reply<PauseReply>),
+    /// Tell the totals.
+    TellTotals(Reply<SwarmResults>),
     /// Read pages or links that a member has on record, or ask it for them.
     Export {
         /// The member: this one, or another.
@@ -200,7 +203,7 @@ impl QueryHandler {
             Query::Events(reply) => drop(reply.send(crawler.view().events())),
             Query::Members(reply) => drop(reply.send(crawler.view().members())),
             Query::Ownership { after, limit, reply } => drop(reply.send(crawler.view().ownership(after, limit))),
-            Query::Results(reply) => drop(reply.send(crawler.view().results())),
+            Query::Results(reply) => return Some(Action::TellTotals(reply)),
             Query::Distinct(reply) => {
                 drop(reply.send(crawler.view().distinct()));
                 return Some(Action::Handle(Event::DistinctWanted));

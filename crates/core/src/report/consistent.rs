@@ -18,7 +18,7 @@ use std::{
 };
 
 /// For how long totals of before a change answer.
-pub(crate) const KEPT: Millis = 600_000;
+pub const KEPT: Millis = 600_000;
 
 /// How many digests of a member's claims are remembered: a member tells totals every few seconds, and may be awarded many subnets meanwhile.
 const MAX_DIGESTS: usize = 32;

@@ -34,6 +34,7 @@ mod tests;
 mod view;
 mod why;
 
+pub use consistent::KEPT;
 pub use counters::Counters;
 pub(crate) use machine::{BesidesSums, Report};
 pub use row_table::RowTable;
