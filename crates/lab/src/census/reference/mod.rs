@@ -2,18 +2,22 @@
 //!
 //! Which URLs a crawl must ask for is the oracle's word ([`crate::oracle`]); what an answer is worth follows from the made-up web itself.
 
+mod load;
 mod record;
 mod rows;
 mod run_totals;
 mod runs;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod trend;
 mod visits;
 
+pub(crate) use load::{load, nearness};
 pub(crate) use record::Expected;
 pub(crate) use rows::sums;
 pub(crate) use run_totals::{SPLITS, run_totals};
 pub(crate) use runs::{Reference, Run};
+pub(crate) use shares::{REPORT_SPLITS, accessibility, offshore, reachability};
 pub(crate) use trend::trend;
 pub(crate) use visits::Asked;

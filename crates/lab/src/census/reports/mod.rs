@@ -2,6 +2,7 @@
 
 mod asking;
 mod exports;
+mod studies;
 mod totals;
 mod words;
 
@@ -14,7 +15,7 @@ use futures::future::BoxFuture;
 type Check = for<'a> fn(Asking<'a>) -> BoxFuture<'a, Result<Compared, DaemonError>>;
 
 /// All reports, by name.
-pub(crate) const CHECKS: [(&str, Check); 13] = [
+pub(crate) const CHECKS: [(&str, Check); 18] = [
     ("results", |asking| Box::pin(totals::by_every_member(asking))),
     ("results --member", |asking| Box::pin(totals::by_a_stranger(asking))),
     ("results --csv", |asking| Box::pin(totals::as_csv(asking))),
@@ -26,6 +27,11 @@ pub(crate) const CHECKS: [(&str, Check); 13] = [
     ("failing pages", |asking| Box::pin(exports::failing_pages(asking))),
     ("export history", |asking| Box::pin(exports::history(asking))),
     ("export history --format csv", |asking| Box::pin(exports::history_as_csv(asking))),
+    ("report offshore", |asking| Box::pin(studies::offshore(asking))),
+    ("report nearness", |asking| Box::pin(studies::nearness(asking))),
+    ("report reachability", |asking| Box::pin(studies::reachability(asking))),
+    ("report accessibility", |asking| Box::pin(studies::accessibility(asking))),
+    ("report load", |asking| Box::pin(studies::load(asking))),
     ("trend", |asking| Box::pin(exports::trends(asking))),
     ("why", |asking| Box::pin(words::why(asking))),
 ];

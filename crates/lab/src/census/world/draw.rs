@@ -44,7 +44,7 @@ pub(super) fn hosts(plan: &CensusPlan, places: &mut Places, rng: &mut SplitMix64
         let shared = hosts.last().filter(|last| nature == Nature::Plain && last.nature == nature && number % 9 == 5);
         let (place, http10) = (shared.map(|last| (last.address, last.land)), shared.map(|last| last.http10));
         let Some(place) = place.or_else(|| places.take(rng)) else { continue };
-        let mut host = host(number, nature, place, rng);
+        let mut host = host(number, nature, place, places.lands[place.1].country, rng);
         // Who was answered in HTTP/1.0 on a connection goes on in it, whichever host is asked next.
         host.http10 = http10.unwrap_or(host.http10);
         hosts.push(host);
@@ -54,8 +54,14 @@ pub(super) fn hosts(plan: &CensusPlan, places: &mut Places, rng: &mut SplitMix64
     hosts
 }
 
-fn host(number: usize, nature: Nature, (address, land): (std::net::Ipv4Addr, usize), rng: &mut SplitMix64) -> Host {
-    let domain = format!("{}{number}.{}", pick(rng, &WORDS), pick(rng, &TLDS));
+/// The top-level domain of a host: often its country's, where that has one.
+fn tld(country: &str, rng: &mut SplitMix64) -> &'static str {
+    let (any, stays) = (pick(rng, &TLDS), rng.below(3) > 0);
+    TLDS.into_iter().find(|tld| stays && tld.eq_ignore_ascii_case(country)).unwrap_or(any)
+}
+
+fn host(number: usize, nature: Nature, (address, land): (std::net::Ipv4Addr, usize), country: &str, rng: &mut SplitMix64) -> Host {
+    let domain = format!("{}{number}.{}", pick(rng, &WORDS), tld(country, rng));
     let name = if nature == Nature::Plain && rng.below(6) == 0 { format!("www.{domain}") } else { domain.clone() };
     let door = door(nature, rng);
     let is_secure = door.tls().is_some();

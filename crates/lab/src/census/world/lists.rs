@@ -2,8 +2,9 @@
 
 use super::host::{Flaw, Voice};
 
-/// The top-level domains of all hosts: reserved for tests, or once were, so that no real host can ever be meant.
-pub(crate) const TLDS: [&str; 6] = ["test", "example", "xn--0zwm56d", "xn--zckzah", "xn--kgbechtv", "xn--jxalpdlp"];
+/// The top-level domains of all hosts: reserved for tests, or once were, so that no real host can ever be meant. Two are those of countries, by
+/// codes that no country can have.
+pub(crate) const TLDS: [&str; 8] = ["test", "example", "xn--0zwm56d", "xn--zckzah", "xn--kgbechtv", "xn--jxalpdlp", "qm", "xa"];
 
 pub(crate) const WORDS: [&str; 16] = [
     "museum", "library", "harbour", "council", "market", "clinic", "radio", "school", "archive", "bakery", "theatre", "railway", "garden",

@@ -6,12 +6,16 @@ use std::{fmt::Write, net::Ipv4Addr};
 
 /// Registries with their countries.
 const REGISTRIES: [(&str, [&str; 6]); 5] = [
-    ("afrinic", ["KE", "ZA", "MA", "TZ", "NG", "EG"]),
+    ("afrinic", ["KE", "ZA", "MA", "TZ", "NG", "QM"]),
     ("apnic", ["JP", "IN", "NZ", "TH", "KR", "FJ"]),
     ("arin", ["US", "CA", "JM", "BB", "BS", "GD"]),
-    ("ripencc", ["DE", "PL", "IS", "GR", "UA", "FI"]),
+    ("ripencc", ["DE", "PL", "IS", "GR", "UA", "XA"]),
     ("lacnic", ["BR", "CL", "UY", "PE", "CU", "BO"]),
 ];
+
+/// Registries, by their numbers, with the countries that have a top-level domain here: codes that ISO 3166 leaves to its users, so that no real
+/// country has them.
+const HOMES: [(usize, &str); 2] = [(0, "QM"), (3, "XA")];
 
 /// Third octets with servers; those beyond are the daemons'.
 const FIRST_BLOCK: u8 = 1;
@@ -68,8 +72,8 @@ impl Places {
 
     /// One more organisation; how many blocks it has.
     fn settle(&mut self, third: u8, number: usize, usual: usize, daemons: usize, rng: &mut SplitMix64) -> u8 {
-        let registry = rng.below(REGISTRIES.len());
-        let country = REGISTRIES[registry].1[rng.below(6)];
+        let (registry, drawn) = (rng.below(REGISTRIES.len()), rng.below(6));
+        let (registry, country) = if rng.below(4) == 0 { HOMES[rng.below(HOMES.len())] } else { (registry, REGISTRIES[registry].1[drawn]) };
         // Some have several blocks, and some have them at two registries.
         let name = if rng.below(5) == 0 { format!("world-{}", rng.below(4)) } else { format!("org-{}-{number}", country.to_lowercase()) };
         let near = if rng.below(5) == 0 { rng.below(daemons) } else { registry % daemons };
