@@ -15,7 +15,7 @@ mod visits;
 
 pub(crate) use load::{load, nearness};
 pub(crate) use record::Expected;
-pub(crate) use rows::sums;
+pub(crate) use rows::{Counts, distinct, sums};
 pub(crate) use run_totals::{SPLITS, run_totals};
 pub(crate) use runs::{Reference, Run};
 pub(crate) use shares::{REPORT_SPLITS, accessibility, offshore, reachability};

@@ -33,6 +33,8 @@ pub(crate) struct PageThen {
 pub(crate) struct Expected {
     pub(crate) host: String,
     pub(crate) tree: String,
+    /// Its registrable domain.
+    pub(crate) domain: String,
     pub(crate) tld: String,
     pub(crate) address: String,
     pub(crate) country: String,
@@ -107,6 +109,7 @@ fn place(world: &World, host: &Host, run: u32) -> Expected {
     Expected {
         host: host.name.clone(),
         tree: host.tree.clone(),
+        domain: host.domain.clone(),
         tld: host.name.rsplit('.').next().unwrap_or_default().to_owned(),
         address: host.address.to_string(),
         country: land.country.to_owned(),

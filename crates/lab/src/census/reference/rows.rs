@@ -1,9 +1,12 @@
 //! A record as reports tell it: the sums that it adds to them, its rows, the values by which it is split.
 
-use super::record::{Expected, Level};
+use super::{
+    record::{Expected, Level},
+    runs::Run,
+};
 use nearcrawl_model::evaluation::RULE_SET;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Figures by their names in JSON.
 pub(crate) type Counts = BTreeMap<&'static str, u64>;
@@ -163,6 +166,19 @@ impl Expected {
         }
         failing
     }
+}
+
+/// How many different ones there are: not sums over servers.
+pub(crate) fn distinct(run: &Run) -> Counts {
+    let servers = || run.servers.values();
+    let count = |of: fn(&Expected) -> &str| servers().map(of).collect::<BTreeSet<_>>().len() as u64;
+    BTreeMap::from([
+        ("servers", servers().count() as u64),
+        ("addresses", count(|server| &server.address)),
+        ("domains", count(|server| &server.domain)),
+        ("external_hosts", servers().flat_map(|server| &server.external_hosts).collect::<BTreeSet<_>>().len() as u64),
+        ("external_domains", servers().flat_map(|server| &server.external_domains).collect::<BTreeSet<_>>().len() as u64),
+    ])
 }
 
 /// The sums of some servers.

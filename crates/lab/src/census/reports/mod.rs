@@ -15,12 +15,13 @@ use futures::future::BoxFuture;
 type Check = for<'a> fn(Asking<'a>) -> BoxFuture<'a, Result<Compared, DaemonError>>;
 
 /// All reports, by name.
-pub(crate) const CHECKS: [(&str, Check); 18] = [
+pub(crate) const CHECKS: [(&str, Check); 19] = [
     ("results", |asking| Box::pin(totals::by_every_member(asking))),
     ("results --member", |asking| Box::pin(totals::by_a_stranger(asking))),
     ("results --csv", |asking| Box::pin(totals::as_csv(asking))),
-    ("results (text)", |asking| Box::pin(words::headline(asking))),
+    ("results (text)", |asking| Box::pin(words::results(asking))),
     ("results --by A,B", |asking| Box::pin(totals::crossed(asking))),
+    ("results --distinct", |asking| Box::pin(totals::distinct(asking))),
     ("results --run", |asking| Box::pin(totals::of_each_run(asking))),
     ("export servers", |asking| Box::pin(exports::servers(asking))),
     ("export servers --format csv", |asking| Box::pin(exports::servers_as_csv(asking))),

@@ -76,7 +76,13 @@ fn typed(expected: &Value, row: BTreeMap<String, String>) -> Map<String, Value> 
 }
 
 /// One report as JSON and CSV, against what it must say.
-async fn report(asking: &Asking<'_>, number: usize, arguments: &[&str], keys: Keys<'_>, expected: &Value) -> Result<Compared, DaemonError> {
+pub(super) async fn report(
+    asking: &Asking<'_>,
+    number: usize,
+    arguments: &[&str],
+    keys: Keys<'_>,
+    expected: &Value,
+) -> Result<Compared, DaemonError> {
     let (mut compared, number) = (Compared::default(), asking.member(number));
     let (member, cell) = (asking.name(number), arguments.join(" "));
     let ask = |format| [&["report"], arguments, &["--format", format]].concat();
