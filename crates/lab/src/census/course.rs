@@ -120,10 +120,14 @@ impl Course {
         self.together().await?;
         let seeds = self.world.seeds();
         let accepted = self.asker.seed(self.swarm.daemons[0].address, &seeds).await?;
+        for study in self.world.studies() {
+            self.swarm.study(&study).await?;
+        }
         self.say(&format!(
-            "{} found each other; {} accepted",
+            "{} found each other; {} accepted, {} made",
             counted(self.swarm.running().len() as u64, "daemon"),
-            counted(accepted, "seed")
+            counted(accepted, "seed"),
+            counted(self.world.studies().len() as u64, "survey")
         ));
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::{
     requests::End,
     servers::{PORT, SECURE_PORT},
     watch::Watch,
-    world::{TLDS, World},
+    world::{Study, TLDS, World},
 };
 use crate::{
     demo::daemons::{API_PORT, Common, Daemon, DaemonError, SWARM_PORT},
@@ -129,6 +129,14 @@ impl Swarm {
     /// An error if a process has ended by itself.
     pub(crate) fn nobody_ended(&mut self) -> Result<(), DaemonError> {
         self.daemons.iter_mut().find_map(Daemon::ended).map_or(Ok(()), Err)
+    }
+
+    /// The first daemon makes a survey.
+    pub(crate) async fn study(&self, study: &Study) -> Result<(), DaemonError> {
+        let (list, tlds) = (self.common.write(&format!("{}.csv", study.name), &study.csv())?, study.tlds.join(","));
+        let list = list.display().to_string();
+        let of = if study.list.is_empty() { ["--tld", &tlds] } else { ["--list", &list] };
+        self.ask(0, &[&["survey", "create", study.name, "--licence", "CC0-1.0"], &of[..]].concat()).await.map(drop)
     }
 
     /// What a command says when it asks a daemon.

@@ -8,6 +8,7 @@ mod rows;
 mod run_totals;
 mod runs;
 mod shares;
+mod surveys;
 #[cfg(test)]
 mod tests;
 mod trend;
@@ -19,5 +20,6 @@ pub(crate) use rows::{Counts, distinct, sums};
 pub(crate) use run_totals::{SPLITS, run_totals};
 pub(crate) use runs::{Reference, Run};
 pub(crate) use shares::{REPORT_SPLITS, accessibility, offshore, reachability};
+pub(crate) use surveys::{by_label, labels, marks, members, part, shown};
 pub(crate) use trend::trend;
 pub(crate) use visits::Asked;

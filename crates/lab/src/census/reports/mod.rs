@@ -2,7 +2,9 @@
 
 mod asking;
 mod exports;
+mod lists;
 mod studies;
+mod surveys;
 mod totals;
 mod words;
 
@@ -15,7 +17,7 @@ use futures::future::BoxFuture;
 type Check = for<'a> fn(Asking<'a>) -> BoxFuture<'a, Result<Compared, DaemonError>>;
 
 /// All reports, by name.
-pub(crate) const CHECKS: [(&str, Check); 19] = [
+pub(crate) const CHECKS: [(&str, Check); 24] = [
     ("results", |asking| Box::pin(totals::by_every_member(asking))),
     ("results --member", |asking| Box::pin(totals::by_a_stranger(asking))),
     ("results --csv", |asking| Box::pin(totals::as_csv(asking))),
@@ -23,6 +25,11 @@ pub(crate) const CHECKS: [(&str, Check); 19] = [
     ("results --by A,B", |asking| Box::pin(totals::crossed(asking))),
     ("results --distinct", |asking| Box::pin(totals::distinct(asking))),
     ("results --run", |asking| Box::pin(totals::of_each_run(asking))),
+    ("results --survey", |asking| Box::pin(surveys::results(asking))),
+    ("survey show", |asking| Box::pin(surveys::show(asking))),
+    ("servers", |asking| Box::pin(lists::servers(asking))),
+    ("export servers --survey", |asking| Box::pin(surveys::export(asking))),
+    ("report reachability --survey", |asking| Box::pin(surveys::report(asking))),
     ("export servers", |asking| Box::pin(exports::servers(asking))),
     ("export servers --format csv", |asking| Box::pin(exports::servers_as_csv(asking))),
     ("failing pages", |asking| Box::pin(exports::failing_pages(asking))),

@@ -222,7 +222,7 @@ fn across(plan: &CensusPlan, hosts: &mut [Host], number: usize, rng: &mut SplitM
 }
 
 /// Whether further links may lead there: what they bring does not depend on who comes first.
-fn may_be_named(host: &Host) -> bool {
+pub(super) fn may_be_named(host: &Host) -> bool {
     !matches!(host.nature, Nature::Part | Nature::Hidden) && host.born == 1 && !host.of_portal
 }
 

@@ -6,10 +6,12 @@ mod links;
 mod lists;
 mod place;
 mod render;
+mod study;
 
 pub(crate) use lists::{OUTSIDE, TLDS};
 pub(crate) use place::Places;
 pub(crate) use render::{Failures, title};
+pub(crate) use study::Study;
 
 use super::plan::CensusPlan;
 use crate::rng::SplitMix64;
