@@ -9,6 +9,7 @@ mod compare;
 mod course;
 mod error;
 mod outcome;
+mod parquet;
 mod plan;
 mod reference;
 mod reports;

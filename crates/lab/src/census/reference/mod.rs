@@ -3,6 +3,7 @@
 //! Which URLs a crawl must ask for is the oracle's word ([`crate::oracle`]); what an answer is worth follows from the made-up web itself.
 
 mod load;
+mod pages;
 mod record;
 mod rows;
 mod run_totals;
@@ -12,6 +13,7 @@ mod surveys;
 #[cfg(test)]
 mod tests;
 mod trend;
+mod visit;
 mod visits;
 
 pub(crate) use load::{load, nearness};

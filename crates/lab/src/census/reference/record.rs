@@ -1,6 +1,9 @@
 //! What must be on record of each server after a run?
 
-use super::visits::{InRun, authority, in_scope, is_within, origins, unreachable};
+use super::{
+    visit::Visit,
+    visits::{InRun, authority, in_scope, is_within, origins, unreachable},
+};
 use crate::{
     census::world::{
         Failures, OUTSIDE, World,
@@ -71,6 +74,7 @@ pub(crate) struct Expected {
     pub(crate) levels: Vec<Level>,
     pub(crate) evaluates: bool,
     pub(crate) pages: BTreeMap<String, PageThen>,
+    pub(crate) visits: Vec<Visit>,
     /// Of how many pages of the run before it is known what became of them: new, changed, unchanged, and among these told so.
     pub(crate) compared: Option<[u64; 5]>,
     pub(crate) crawl_delay_ms: Option<u64>,
@@ -122,13 +126,13 @@ fn place(world: &World, host: &Host, run: u32) -> Expected {
 }
 
 /// The URLs of a host that were asked for, with their levels and kinds.
-fn visits<'a>(host: &'a Host, outcome: &'a oracle::Expected) -> impl Iterator<Item = (&'a PageUrl, u8, Kind)> {
+pub(super) fn visits<'a>(host: &'a Host, outcome: &'a oracle::Expected) -> impl Iterator<Item = (&'a PageUrl, u8, Kind)> {
     let own = outcome.fetched.iter().filter(|(url, _)| url.host().as_str() == host.name);
     own.map(|(url, visit)| (url, visit.level, visit.kind))
 }
 
 /// The path by which a page is known, apart for both doors.
-fn key(url: &PageUrl) -> String {
+pub(super) fn key(url: &PageUrl) -> String {
     format!("{}{}", authority(url), url.path_and_query())
 }
 
@@ -232,15 +236,20 @@ impl Expected {
         }
     }
 
+    /// Whether the server says that this page is the same as in the run before.
+    pub(super) fn is_not_modified(&self, host: &Host, (url, kind): (&PageUrl, Kind), body: &[u8], previous: Option<&Expected>) -> bool {
+        let same = |previous: &Expected| {
+            let is_evaluated = !self.evaluates || previous.evaluates;
+            is_evaluated && previous.pages.get(&key(url)).is_some_and(|then| then.body == body)
+        };
+        kind == Kind::Page && host.etags && previous.is_some_and(same)
+    }
+
     /// What was moved: pages of which the server says that they are the same are not, if they need not be evaluated.
     fn meet(&mut self, web: &InRun<'_>, host: &Host, outcome: &oracle::Expected, previous: Option<&Expected>) {
         for (url, _, kind) in visits(host, outcome) {
             let reply = web.world.reply(&host.name, url.is_secure(), url.path_and_query(), web.run, None);
-            let same = |previous: &Expected| {
-                let is_evaluated = !self.evaluates || previous.evaluates;
-                is_evaluated && previous.pages.get(&key(url)).is_some_and(|then| then.body == reply.body)
-            };
-            let not_modified = kind == Kind::Page && host.etags && previous.is_some_and(same);
+            let not_modified = self.is_not_modified(host, (url, kind), &reply.body, previous);
             if kind != Kind::Broken {
                 *self.by_status.entry(if not_modified { 304 } else { reply.status }).or_default() += 1;
                 self.page_bytes += reply.body.len() as u64;
@@ -251,7 +260,7 @@ impl Expected {
 }
 
 /// What an answer that cannot be used is called.
-fn failure(content: Option<&Content>) -> &'static str {
+pub(super) fn failure(content: Option<&Content>) -> &'static str {
     match content {
         Some(Content::BadEncoding) => "bad-encoding",
         Some(Content::BadRedirect) => "bad-redirect",

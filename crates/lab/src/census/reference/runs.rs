@@ -1,6 +1,7 @@
 //! What each run of a made-up web must come to.
 
 use super::{
+    pages,
     record::{Expected, records},
     visits::{self, Asked, InRun},
 };
@@ -40,7 +41,8 @@ impl Reference {
             starts.extend(outside.map(|(url, _)| url.clone()));
             starts.extend(outcome.refused_by_robots.iter().filter(|url| url.path_and_query() == "/").cloned());
             let previous = runs.last().map(|run| &run.servers);
-            let servers = records(world, run, &outcome, before.as_ref(), previous);
+            let mut servers = records(world, run, &outcome, before.as_ref(), previous);
+            pages::enter(world, run, &outcome, previous, &mut servers);
             let asked = visits::asked(world, run, &outcome);
             before = Some(outcome);
             runs.push(Run { servers, asked });

@@ -99,7 +99,7 @@ pub(crate) async fn during_a_revisit(asking: Asking<'_>, number: usize) -> Resul
 }
 
 /// The cells of a CSV's row beside the same names of JSON.
-fn plain(compared: &mut Compared, member: &str, cell: &str, expected: &Map<String, Value>, row: &BTreeMap<String, String>) {
+pub(super) fn plain(compared: &mut Compared, member: &str, cell: &str, expected: &Map<String, Value>, row: &BTreeMap<String, String>) {
     compared.rows += 1;
     for (name, value) in expected.iter().filter(|(name, _)| row.contains_key(*name)) {
         let expected = match value {
@@ -157,7 +157,7 @@ pub(super) async fn failing_pages(asking: Asking<'_>) -> Result<Compared, Daemon
 }
 
 /// Every run of every server up to now, by host and number.
-fn runs<'a>(asking: &Asking<'a>) -> BTreeMap<(String, u64), &'a Expected> {
+pub(super) fn runs<'a>(asking: &Asking<'a>) -> BTreeMap<(String, u64), &'a Expected> {
     let runs = asking.reference.runs.iter().take(asking.run as usize).flat_map(|run| run.servers.values());
     runs.map(|server| ((server.host.clone(), u64::from(server.run)), server)).collect()
 }

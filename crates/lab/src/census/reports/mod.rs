@@ -3,6 +3,7 @@
 mod asking;
 mod exports;
 mod lists;
+mod pages;
 mod studies;
 mod surveys;
 mod totals;
@@ -17,7 +18,7 @@ use futures::future::BoxFuture;
 type Check = for<'a> fn(Asking<'a>) -> BoxFuture<'a, Result<Compared, DaemonError>>;
 
 /// All reports, by name.
-pub(crate) const CHECKS: [(&str, Check); 24] = [
+pub(crate) const CHECKS: [(&str, Check); 27] = [
     ("results", |asking| Box::pin(totals::by_every_member(asking))),
     ("results --member", |asking| Box::pin(totals::by_a_stranger(asking))),
     ("results --csv", |asking| Box::pin(totals::as_csv(asking))),
@@ -35,6 +36,9 @@ pub(crate) const CHECKS: [(&str, Check); 24] = [
     ("failing pages", |asking| Box::pin(exports::failing_pages(asking))),
     ("export history", |asking| Box::pin(exports::history(asking))),
     ("export history --format csv", |asking| Box::pin(exports::history_as_csv(asking))),
+    ("export pages", |asking| Box::pin(pages::of_pages(asking))),
+    ("export links", |asking| Box::pin(pages::of_links(asking))),
+    ("export --format parquet", |asking| Box::pin(pages::in_parquet(asking))),
     ("report offshore", |asking| Box::pin(studies::offshore(asking))),
     ("report nearness", |asking| Box::pin(studies::nearness(asking))),
     ("report reachability", |asking| Box::pin(studies::reachability(asking))),
