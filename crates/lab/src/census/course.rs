@@ -87,13 +87,14 @@ impl Course {
             (self.before, self.since) = (self.since, self.servers.log().len());
             self.servers.begin(run).await?;
             let before = (run > 1).then(|| self.reference.run(run - 1));
-            self.watch.allow(before, self.reference.run(run));
+            self.watch.run_begins(self.since, before, self.reference.run(run));
             if run == 1 {
                 self.first_run().await?
             } else {
                 self.visit_again(run).await?
             }
             self.complete(run).await?;
+            self.watch.run_is_over(self.reference.run(run));
             self.compare(run).await?;
         }
         Ok(self.outcome())

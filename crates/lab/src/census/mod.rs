@@ -16,6 +16,7 @@ mod reports;
 mod requests;
 mod servers;
 mod swarm;
+mod told;
 mod watch;
 mod world;
 
@@ -25,10 +26,7 @@ pub use outcome::Outcome;
 pub use plan::{CensusPlan, HOSTS, MAX_DAEMONS, MAX_RUNS};
 
 use crate::{
-    demo::{
-        asking::Asker,
-        daemons::{API_PORT, Common},
-    },
+    demo::{asking::Asker, daemons::Common},
     web::dns::{DnsServer, Zone},
 };
 use certificates::Certificates;
@@ -126,7 +124,7 @@ pub async fn run_program(
     let swarm = Swarm::prepare(&world, common, &certificates.trusted, servers.log().clone()).await?;
     let failed = |why: reqwest::Error| CensusError::Client(why.to_string());
     let asking = client().no_proxy().timeout(Duration::from_secs(3)).build().map_err(failed)?;
-    let watch = Watch::begin(asking, API_PORT, Instant::now());
+    let watch = Watch::begin(asking, swarm.common.clone(), servers.log().clone(), Instant::now());
     let mut course = Course::new(world, reference, servers, swarm, watch, Asker::new(client())?);
     let outcome = tokio::select! {
         outcome = course.run() => outcome.map(Some),

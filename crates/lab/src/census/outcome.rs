@@ -114,8 +114,9 @@ impl Outcome {
             let Wrong { member, cell, expected, found } = wrong;
             let _ = writeln!(text, "\nrun {run}, {member}: {cell}\n  expected {expected}\n  found    {found}");
         }
-        for Fall { at_ms, member, figure, from, to, why_text } in &self.first_falls {
-            let _ = writeln!(text, "\n{:.1} s, {member}: {figure} fell from {from} to {to} ({why_text})", *at_ms as f64 / 1_000.0);
+        for Fall { at_ms, member, form, figure, from, to, why_text } in &self.first_falls {
+            let at = *at_ms as f64 / 1_000.0;
+            let _ = writeln!(text, "\n{at:.1} s, {member} ({form:?}): {figure} fell from {from} to {to} ({why_text})");
         }
         self.first_extra.iter().for_each(|request| text.push_str(&format!("\nnothing explains: {request}\n")));
         self.first_missing.iter().for_each(|page| text.push_str(&format!("\nnot fetched: {page}\n")));
