@@ -13,6 +13,7 @@ need flock util-linux
 need systemd-analyze systemd # the tests check the service's unit with it
 need dpkg-deb dpkg           # unpacks the pages that the tests crawl
 need ip iproute2             # the tests make a network of namespaces with it
+need nft nftables            # and routers in it
 need python3 python3         # the tests open our Parquet files with DuckDB and pandas (scripts/python.sh)
 python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 

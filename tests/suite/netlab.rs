@@ -74,7 +74,7 @@ impl World {
         let mut nodes: Vec<Node> = points.iter().enumerate().map(|(number, point)| node(name(number), vec![*point])).collect();
         nodes.push(node("web".to_owned(), sites.chain([NAMES]).collect()));
         nodes.push(node("observer".to_owned(), vec![OBSERVER]));
-        Plan { nodes, round_trips, seed: 1 }
+        Plan { nodes, round_trips, seed: 1, ..Plan::default() }
     }
 
     fn seeds(&self, sites: std::ops::Range<usize>) -> Vec<String> {

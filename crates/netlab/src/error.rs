@@ -19,9 +19,12 @@ pub enum NetlabError {
     /// There is no `ip`.
     #[error("a virtual network needs the command `ip` (Debian: iproute2; scripts/setup.sh installs it): {0}")]
     NoIp(io::Error),
-    /// `ip` did not do what it was told.
-    #[error("`ip -batch` failed on:\n{0}")]
-    Ip(String),
+    /// There is no `nft`.
+    #[error("a virtual network with routers needs the command `nft` (Debian: nftables; scripts/setup.sh installs it): {0}")]
+    NoNft(io::Error),
+    /// `ip` or `nft` did not do what it was told.
+    #[error("`ip -batch` or `nft` failed on:\n{0}")]
+    Refused(String),
     /// The plan has no such node, or two nodes with one name or address.
     #[error("the plan of the network: {0}")]
     Plan(String),

@@ -39,7 +39,8 @@ impl Lab {
     /// The plan is contradictory, or the message says what is missing here.
     pub fn start(plan: &Plan) -> Result<Lab, NetlabError> {
         let network = Arc::new(Mutex::new(Network::new(plan)?));
-        let made = plan.nodes.iter().map(Namespace::make).collect::<Result<Vec<_>, _>>()?;
+        let made =
+            plan.nodes.iter().map(|node| Namespace::make(node, plan.routers.get(&node.name).copied())).collect::<Result<Vec<_>, _>>()?;
         let (namespaces, devices): (Vec<Namespace>, Vec<File>) = made.into_iter().unzip();
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, ends) = (network.clone(), stop.clone());

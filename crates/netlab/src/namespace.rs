@@ -1,6 +1,6 @@
 //! A network namespace with a TUN device, held by this process.
 
-use crate::{Node, error::NetlabError};
+use crate::{INSIDE, Node, Router, error::NetlabError, router::GATEWAY};
 use std::{
     ffi::{c_char, c_short},
     fs::{File, OpenOptions},
@@ -12,18 +12,29 @@ use std::{
 /// The namespace that the calling thread is in.
 const OURS: &str = "/proc/thread-self/ns/net";
 
+/// Whether the namespace of the calling thread passes packets on.
+const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
+
 /// A namespace, which lasts as long as this, or as processes run in it.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     handle: File,
+    /// That of the router in front of it, which lasts as long.
+    _router: Option<File>,
 }
 
 impl Namespace {
-    /// Makes a namespace for a node; returns it with the device on which its packets come and go.
-    pub(crate) fn make(node: &Node) -> Result<(Namespace, File), NetlabError> {
-        // A thread of its own goes there, so that the rest of this process stays where it is.
-        let made = std::thread::scope(|scope| scope.spawn(|| furnish(node)).join());
-        made.unwrap_or_else(|_| Err(NetlabError::Plan(format!("the thread that made {} panicked", node.name))))
+    /// Makes a namespace for a node, behind a router if there is one; returns it with the device on which its packets come and go.
+    pub(crate) fn make(node: &Node, router: Option<Router>) -> Result<(Namespace, File), NetlabError> {
+        let (outside, device) = elsewhere(node, || furnish(node))?;
+        let Some(router) = router else { return Ok((outside, device)) };
+        let inside = elsewhere(node, || {
+            leave()?;
+            Ok(Namespace { handle: File::open(OURS).map_err(NetlabError::system(OURS))?, _router: None })
+        })?;
+        elsewhere(node, || outside.run(|| route(&inside, router))?)?;
+        elsewhere(node, || inside.run(|| ip(&format!("link set lo up\nroute add default via {GATEWAY} dev eth0\n")))?)?;
+        Ok((Namespace { _router: Some(outside.handle), handle: inside.handle }, device))
     }
 
     /// The calling thread, and the threads and processes that it starts from now on, are there.
@@ -54,12 +65,46 @@ fn go_to(namespace: &File) -> Result<(), NetlabError> {
     }
 }
 
+/// Does something in a thread of its own, which goes to another namespace, so that the rest of this process stays where it is.
+fn elsewhere<T: Send>(node: &Node, job: impl FnOnce() -> Result<T, NetlabError> + Send) -> Result<T, NetlabError> {
+    let made = std::thread::scope(|scope| scope.spawn(job).join());
+    made.unwrap_or_else(|_| Err(NetlabError::Plan(format!("the thread that made {} panicked", node.name))))
+}
+
+/// Makes a namespace around the calling thread.
+fn leave() -> Result<(), NetlabError> {
+    // SAFETY: a plain system call; only the calling thread, which ends soon, changes its namespace.
+    match unsafe { libc::unshare(libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(NetlabError::NotRoot { what: "make a network namespace", source: io::Error::last_os_error() }),
+    }
+}
+
+/// Makes the namespace of the calling thread a router in front of another one.
+fn route(inside: &Namespace, router: Router) -> Result<(), NetlabError> {
+    let there = format!("/proc/{}/fd/{}", std::process::id(), inside.handle.as_raw_fd());
+    ip(&format!("link add lan0 type veth peer name eth0 netns {there}\naddr add {GATEWAY}/24 dev lan0\nlink set lan0 up\n"))?;
+    inside.run(|| ip(&format!("addr add {INSIDE}/24 dev eth0\nlink set eth0 up\n")))??;
+    std::fs::write(FORWARDING, "1").map_err(NetlabError::system(FORWARDING))?;
+    run_script("nft", &["-f", "-"], &router.rules(), NetlabError::NoNft)
+}
+
+/// Runs commands of `ip`.
+fn ip(script: &str) -> Result<(), NetlabError> {
+    run_script("ip", &["-batch", "-"], script, NetlabError::NoIp)
+}
+
+fn run_script(program: &str, arguments: &[&str], script: &str, missing: fn(io::Error) -> NetlabError) -> Result<(), NetlabError> {
+    let mut child = Command::new(program).args(arguments).stdin(Stdio::piped()).spawn().map_err(missing)?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(script.as_bytes()).map_err(NetlabError::system("a pipe"))?;
+    }
+    if child.wait().map_err(NetlabError::system("wait"))?.success() { Ok(()) } else { Err(NetlabError::Refused(script.to_owned())) }
+}
+
 /// Makes a namespace around the calling thread, with all that a node has.
 fn furnish(node: &Node) -> Result<(Namespace, File), NetlabError> {
-    // SAFETY: a plain system call; only the calling thread, which ends soon, changes its namespace.
-    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-        return Err(NetlabError::NotRoot { what: "make a network namespace", source: io::Error::last_os_error() });
-    }
+    leave()?;
     let handle = File::open(OURS).map_err(NetlabError::system(OURS))?;
     let device = tun()?;
     let mut script = String::from("link set lo up\nlink set tun0 txqueuelen 2000 up\n");
@@ -69,14 +114,8 @@ fn furnish(node: &Node) -> Result<(Namespace, File), NetlabError> {
     if let Some(first) = node.addresses.first() {
         script += &format!("route add default dev tun0 src {first}\n");
     }
-    let mut ip = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).spawn().map_err(NetlabError::NoIp)?;
-    if let Some(mut input) = ip.stdin.take() {
-        input.write_all(script.as_bytes()).map_err(NetlabError::system("ip -batch"))?;
-    }
-    if !ip.wait().map_err(NetlabError::system("ip -batch"))?.success() {
-        return Err(NetlabError::Ip(script));
-    }
-    Ok((Namespace { handle }, device))
+    ip(&script)?;
+    Ok((Namespace { handle, _router: None }, device))
 }
 
 /// A new TUN device in the namespace of the calling thread.

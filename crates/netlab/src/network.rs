@@ -1,6 +1,6 @@
 //! What happens to a packet? Where it goes, how long it takes, whether it is lost. Pure: time is an argument, chance has a seed.
 
-use crate::NetlabError;
+use crate::{NetlabError, Router};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
@@ -29,6 +29,8 @@ pub struct Plan {
     pub round_trips: BTreeMap<(Ipv4Addr, Ipv4Addr), Duration>,
     /// Which packets are lost follows from this.
     pub seed: u64,
+    /// The nodes that are behind routers, by their names: a node's addresses are its router's then.
+    pub routers: BTreeMap<String, Router>,
 }
 
 /// Why a packet was dropped.
@@ -191,7 +193,7 @@ mod tests {
         let node = |name: &str, address| Node { name: name.to_owned(), addresses: vec![address] };
         let nodes = vec![node("a", A), node("b", B), node("c", C)];
         let round_trips = [((A, B), 100 * MS), ((C, A), 10 * MS)].into();
-        Network::new(&Plan { nodes, round_trips, seed: 7 }).unwrap()
+        Network::new(&Plan { nodes, round_trips, seed: 7, ..Plan::default() }).unwrap()
     }
 
     fn packet(source: Ipv4Addr, destination: Ipv4Addr, number: u8) -> Vec<u8> {
