@@ -128,6 +128,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ("access point", view.access_point.to_string()),
         ("version", format!("{}, up for {}", view.version, Span(view.uptime_ms))),
         ("reached at", if view.addresses.is_empty() { "no address yet".to_owned() } else { view.addresses.join(" ") }),
+        ("reachability", view.reachability.state_text.clone()),
         ("swarm", swarm(view)),
         ("voters", voters(&view.voters)),
         (

@@ -1,7 +1,10 @@
 //! Could this address be bound? Asked with a socket that never listens and is closed at once.
 
 use socket2::{Domain, Socket, Type};
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::{SocketAddr, UdpSocket},
+};
 
 /// Binds a TCP socket to `address` and closes it. Fails with `AddrInUse` if another socket listens there, whether or not that one shares its
 /// port.
@@ -18,6 +21,11 @@ pub fn try_bind(address: SocketAddr) -> io::Result<()> {
 /// Whether a socket can listen at this address now.
 pub fn is_free(address: SocketAddr) -> io::Result<()> {
     try_bind(address)
+}
+
+/// The same by UDP.
+pub fn is_free_by_udp(address: SocketAddr) -> io::Result<()> {
+    UdpSocket::bind(address).map(drop)
 }
 
 /// The same, but an address that is in use is fine: it may be free when it is needed, and a daemon that runs holds its own.

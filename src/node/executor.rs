@@ -163,6 +163,7 @@ impl Executor {
 
     /// Another key for fingerprints: the swarm that let us in has one.
     pub fn set_web(&mut self, web: WebClients) {
+        web.seen_at.set(&self.web.seen_at.get());
         self.web = web;
     }
 
@@ -199,6 +200,11 @@ impl Executor {
     /// Waits until the queue to the store has room.
     pub fn room(&self) -> impl Future<Output = ()> + use<> {
         self.store_queue.room()
+    }
+
+    /// Others see us at these addresses, so no server is looked for there.
+    pub fn is_seen_at(&self, own: &[IpAddr]) {
+        self.web.seen_at.set(own);
     }
 
     /// Connections to web servers that are open.

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::io::{
     store::Store,
-    swarm::{Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
+    swarm::{Reachability, Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
     tasks,
 };
 use nearcrawl_core::{
@@ -526,8 +526,8 @@ impl Daemon {
             SwarmEvent::Listening { address } => {
                 tracing::info!("listening for other members at {address}");
                 self.handler.listening(&address);
-                self.reachable_at(address);
             }
+            SwarmEvent::Reachable(how) => self.reachable(how),
             SwarmEvent::Admitted { swarm, key, by } => {
                 tracing::info!("accepted into the swarm by {by}");
                 let secrets = SwarmSecrets { swarm, fingerprint_key: key };
@@ -635,12 +635,14 @@ impl Daemon {
         }
     }
 
-    /// Others reach us where we listen, or where the configuration says instead: behind a router only that is of use to them.
-    fn reachable_at(&mut self, listening: String) {
-        let advertised = &self.config.swarm.advertise;
-        let told = if advertised.is_empty() { vec![listening] } else { advertised.clone() };
-        for address in told {
-            self.hear(Event::Listening(address));
+    /// How others get to us has changed.
+    fn reachable(&mut self, how: Reachability) {
+        let before = self.handler.reachability().reached;
+        self.executor.is_seen_at(&how.own);
+        self.hear(Event::Reached(how.addresses.clone()));
+        self.handler.reachable(how);
+        if self.handler.reachability().reached != before {
+            tracing::info!("reachability: {}", self.handler.reachability_view(None).state_text);
         }
     }
 
@@ -662,9 +664,7 @@ impl Daemon {
         self.look_at_allowance();
         self.hear(Event::AtHand(at_hand));
         self.handler.admitted(secrets);
-        for address in self.handler.addresses().to_vec() {
-            self.reachable_at(address);
-        }
+        self.hear(Event::Reached(self.handler.reachability().addresses.clone()));
         self.seed_again();
     }
 

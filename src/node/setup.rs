@@ -31,7 +31,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadError, RoutedUse, WORLD, with_further};
 use nearcrawl_model::{
-    address::{AddressPolicy, DeniedRanges},
+    address::{AddressPolicy, DeniedRanges, SeenAt},
     claim::SignedClaim,
     fingerprint::FingerprintKey,
     subnet::Subnet,
@@ -141,6 +141,7 @@ pub fn policy(config: &Config) -> AddressPolicy {
         allowed: config.crawl.allow_ranges.clone(),
         denied: config.crawl.deny_ranges.clone().into(),
         own: own_addresses(config),
+        seen_at: SeenAt::default(),
         ports: config.crawl.ports.clone(),
     }
 }
@@ -156,12 +157,15 @@ pub struct WebClients {
     pub resolver: Resolver,
     /// The ranges that none of them connects to; they may be replaced.
     pub denied: DeniedRanges,
+    /// Where others see us: none of the others contacts these addresses.
+    pub seen_at: SeenAt,
 }
 
 /// The executor for web servers, under the swarm's fingerprint key.
 pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, NodeError> {
     let policy = Arc::new(policy(config));
     let denied = policy.denied.clone();
+    let seen_at = policy.seen_at.clone();
     let fetch = &config.fetch;
     let limits = FetchLimits {
         connect: fetch.connect_timeout,
@@ -190,6 +194,7 @@ pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, N
         prober: Prober::new(source_address, Arc::clone(&policy), ProbeTimeouts::default(), &user_agent)?,
         resolver: Resolver::new(resolver, policy)?,
         denied,
+        seen_at,
     })
 }
 
@@ -248,6 +253,7 @@ pub fn swarm_config(
         secrets,
         hierarchy_hash: hierarchy.hash(),
         incarnation,
+        relays: config.nat.relay,
         max_connections: config.swarm.max_connected.saturating_mul(2).max(8),
         ..SwarmConfig::default()
     }
@@ -342,7 +348,7 @@ pub fn crawler(
     let identity = Identity {
         key: SigningKey::from_bytes(&identity.seed),
         incarnation: persisted.incarnation,
-        // Sent with the first `Listening`.
+        // The swarm says where others reach us once it knows.
         addresses: Vec::new(),
         fingerprints: secrets.fingerprint_key,
         claims,

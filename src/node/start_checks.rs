@@ -11,7 +11,12 @@ use super::{
     keyfile, setup,
     snapshot_store::{Given, edition_of},
 };
-use crate::io::{resolver::Resolver, sockets::could_bind, store::Store, swarm};
+use crate::io::{
+    resolver::Resolver,
+    sockets::could_bind,
+    store::Store,
+    swarm::{self, Carrier},
+};
 use nearcrawl_model::{fingerprint::FingerprintKey, time::WallTime};
 use std::net::SocketAddr;
 
@@ -66,16 +71,16 @@ impl StartChecks {
 
 /// Whether all addresses can be listened on, each beside the others.
 fn check_listening(config: &Config) -> Result<(), NodeError> {
-    let mut taken: Vec<(SocketAddr, String)> = Vec::new();
+    let mut taken: Vec<((SocketAddr, Carrier), String)> = Vec::new();
     for address in &config.swarm.listen {
         taken.push((swarm::listen_address(address)?, format!("swarm.listen = \"{address}\"")));
     }
     if let Some(listen) = config.api.listen {
         could_bind(listen).map_err(|why| ApiError::CannotListen { listen, why })?;
-        taken.push((listen, format!("api.listen = \"{listen}\"")));
+        taken.push(((listen, Carrier::Tcp), format!("api.listen = \"{listen}\"")));
     }
     for (index, (address, key)) in taken.iter().enumerate() {
-        if let Some((_, other)) = taken[..index].iter().find(|(other, _)| collide(*address, *other)) {
+        if let Some((_, other)) = taken[..index].iter().find(|(other, _)| other.1 == address.1 && collide(address.0, other.0)) {
             return Err(NodeError::SamePort { one: other.clone(), other: key.clone() });
         }
     }

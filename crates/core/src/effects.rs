@@ -113,12 +113,15 @@ impl Crawler {
         }
     }
 
-    /// This access point listens there.
-    pub(crate) fn listening(&mut self, address: String) {
-        if let Some(own) = address.split('/').find_map(|part| part.parse::<IpAddr>().ok()).filter(|own| !own.is_unspecified()) {
-            self.voting.have(&self.context, own);
+    /// Others reach this access point there.
+    pub(crate) fn reached_at(&mut self, addresses: Vec<String>) {
+        // An address through a third member is that one's.
+        for address in addresses.iter().filter(|address| !address.contains("/p2p-circuit")) {
+            if let Some(own) = address.split('/').find_map(|part| part.parse::<IpAddr>().ok()).filter(|own| !own.is_unspecified()) {
+                self.voting.have(&self.context, own);
+            }
         }
-        self.membership.listening(self.context.now.moment, address);
+        self.membership.reached_at(self.context.now.moment, addresses);
     }
 }
 

@@ -61,8 +61,8 @@ pub enum Event {
     },
     /// The process is to stop for a while: finish what is under way, ask nothing new.
     Drain,
-    /// This access point listens here.
-    Listening(String),
+    /// Others reach this access point here, and nowhere else.
+    Reached(Vec<String>),
     /// A connection to a member was made: both sides said hello.
     Connected {
         /// Who.

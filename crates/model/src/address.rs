@@ -88,6 +88,34 @@ impl AddressError {
     }
 }
 
+/// Addresses of this access point that only others know: those of the router that it is behind. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct SeenAt(Arc<RwLock<Vec<IpAddr>>>);
+
+impl SeenAt {
+    /// Others see this access point at these addresses, and no others.
+    pub fn set(&self, addresses: &[IpAddr]) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = addresses.iter().map(IpAddr::to_canonical).collect();
+    }
+
+    /// Where others see it.
+    pub fn get(&self) -> Vec<IpAddr> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn has(&self, address: IpAddr) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&address)
+    }
+}
+
+impl PartialEq for SeenAt {
+    fn eq(&self, other: &SeenAt) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for SeenAt {}
+
 /// What this access point may contact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressPolicy {
@@ -97,6 +125,8 @@ pub struct AddressPolicy {
     pub denied: DeniedRanges,
     /// The access point's own addresses, exactly; wins over `allowed`.
     pub own: Vec<IpAddr>,
+    /// The same, as others see it.
+    pub seen_at: SeenAt,
     /// The ports that may be dialled. With an empty list nothing may.
     pub ports: Vec<u16>,
 }
@@ -134,7 +164,13 @@ impl Eq for DeniedRanges {}
 impl Default for AddressPolicy {
     /// Global addresses on [`WEB_PORTS`].
     fn default() -> Self {
-        AddressPolicy { allowed: Vec::new(), denied: DeniedRanges::default(), own: Vec::new(), ports: WEB_PORTS.to_vec() }
+        AddressPolicy {
+            allowed: Vec::new(),
+            denied: DeniedRanges::default(),
+            own: Vec::new(),
+            seen_at: SeenAt::default(),
+            ports: WEB_PORTS.to_vec(),
+        }
     }
 }
 
@@ -150,7 +186,7 @@ impl AddressPolicy {
         let address = address.to_canonical();
         let carried = carried(address);
         let faces = || std::iter::once(address).chain(carried.iter().flatten().map(|inner| IpAddr::V4(*inner)));
-        if faces().any(|face| self.own.iter().any(|own| own.to_canonical() == face)) {
+        if faces().any(|face| self.seen_at.has(face) || self.own.iter().any(|own| own.to_canonical() == face)) {
             return Err(AddressError::Own);
         }
         if faces().any(|face| self.denied.contain(face)) {

@@ -8,7 +8,7 @@ use crate::{
     },
     io::{
         machine, memory, sockets,
-        swarm::{Reader, ReaderConfig, listen_address},
+        swarm::{Carrier, Reader, ReaderConfig, listen_address},
     },
     node::{NodeError, StartChecks, clock, config::Config},
 };
@@ -117,12 +117,16 @@ async fn running(config: &Config) -> Option<Finding> {
 /// Whether the ports that it waits at are free.
 fn ports(config: &Config) -> Vec<Finding> {
     let swarm = config.swarm.listen.iter().filter_map(|listen| Some((listen_address(listen).ok()?, "swarm.listen")));
-    let api = config.api.listen.map(|listen| (listen, "api.listen"));
-    let look = |(address, key)| match sockets::is_free(address) {
+    let api = config.api.listen.map(|listen| ((listen, Carrier::Tcp), "api.listen"));
+    let is_free = |address, carrier| match carrier {
+        Carrier::Tcp => sockets::is_free(address),
+        Carrier::Udp => sockets::is_free_by_udp(address),
+    };
+    let look = |((address, carrier), key)| match is_free(address, carrier) {
         Ok(()) => Finding::good("port", format!("{address} is free")).by(key),
         Err(why) => {
             let remedy = match why.kind() {
-                std::io::ErrorKind::AddrInUse => "end the program that holds it (ss -ltnp shows which), or choose another port",
+                std::io::ErrorKind::AddrInUse => "end the program that holds it (ss -ltunp shows which), or choose another port",
                 std::io::ErrorKind::AddrNotAvailable => {
                     "name an address of this machine, or 0.0.0.0; that of a router belongs into swarm.advertise"
                 }
@@ -221,12 +225,15 @@ fn reachable(config: &Config) -> Finding {
     if config.swarm.listen.is_empty() {
         return Finding::new("reachability", State::Warning, "it waits for nobody: it can only connect to others").by("swarm.listen");
     }
-    let port = config.swarm.listen.iter().find_map(|listen| listen_address(listen).ok()).map_or(4817, |address| address.port());
+    let port = config.swarm.listen.iter().find_map(|listen| listen_address(listen).ok()).map_or(4817, |(address, _)| address.port());
     match machine::own_address() {
         Some(IpAddr::V4(own)) if own.is_private() || own.is_link_local() => {
-            let found =
-                format!("this machine's address {own} is a private one: others connect to it only through a router that forwards a port");
-            let remedy = format!("have the router forward TCP port {port}, and name its public address, like /ip4/ADDRESS/tcp/{port}");
+            let found = format!(
+                "this machine's address {own} is a private one: unless a router forwards a port, others reach it through members that relay"
+            );
+            let remedy = format!(
+                "have the router forward TCP and UDP port {port}; if it uses another one outside, name that, like /ip4/ADDRESS/tcp/PORT"
+            );
             Finding::new("reachability", State::Warning, found).by(KEY).remedy(remedy)
         }
         Some(own) => {

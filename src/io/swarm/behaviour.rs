@@ -3,16 +3,20 @@
 use super::{
     codec::MessageCodec,
     config::{StartError, SwarmConfig},
+    dial_back::{ANSWERED_WITHIN, DialBack, DialedBack, MAX_DIAL_BACK},
+    dial_guard::DialGuard,
+    dialling::Dialable,
     hello::{Hello, HelloAnswer},
+    members_only::{Members, MembersOnly},
     messages::SwarmCounters,
     protocol,
     slots::Slots,
     topic::{OwnTopic, Subscriptions, subscriptions},
 };
 use libp2p::{
-    StreamProtocol, allow_block_list, connection_limits, gossipsub, identify,
+    StreamProtocol, allow_block_list, connection_limits, dcutr, gossipsub, identify,
     identity::Keypair,
-    memory_connection_limits, ping,
+    memory_connection_limits, ping, relay,
     request_response::{self, ProtocolSupport},
     swarm::NetworkBehaviour,
 };
@@ -34,6 +38,8 @@ pub(super) type GossipBehaviour = gossipsub::Behaviour<OwnTopic, Subscriptions>;
 pub(super) type MemberBehaviour = request_response::Behaviour<MessageCodec<Request, Response>>;
 /// The protocol by which two peers exchange hellos.
 pub(super) type HelloBehaviour = request_response::Behaviour<MessageCodec<Hello, HelloAnswer>>;
+/// Whether members reach each other.
+pub(super) type DialBackBehaviour = request_response::Behaviour<MessageCodec<DialBack, DialedBack>>;
 /// The protocol for requests of non-members.
 pub(super) type PublicBehaviour = request_response::Behaviour<MessageCodec<PublicRequest, PublicResponse>>;
 
@@ -44,6 +50,7 @@ pub(super) struct Behaviour {
     connections: connection_limits::Behaviour,
     pub(super) slots: Slots,
     memory: memory_connection_limits::Behaviour,
+    pub(super) guard: DialGuard,
     identify: identify::Behaviour,
     ping: ping::Behaviour,
     pub(super) gossip: GossipBehaviour,
@@ -51,16 +58,29 @@ pub(super) struct Behaviour {
     pub(super) member: MemberBehaviour,
     pub(super) brief: libp2p_stream::Behaviour,
     pub(super) public: PublicBehaviour,
+    pub(super) dial_back: DialBackBehaviour,
+    pub(super) relay: MembersOnly<relay::Behaviour>,
+    relayed: relay::client::Behaviour,
+    holes: MembersOnly<dcutr::Behaviour>,
+}
+
+/// What the behaviours share with those who use them.
+pub(super) struct Shared {
+    pub(super) topic: OwnTopic,
+    pub(super) members: Members,
+    pub(super) dialable: Dialable,
+    pub(super) relayed: relay::client::Behaviour,
+    pub(super) counters: Arc<SwarmCounters>,
 }
 
 impl Behaviour {
     /// The behaviours of an access point with this key.
-    pub(super) fn new(
-        config: &SwarmConfig,
-        keypair: &Keypair,
-        topic: OwnTopic,
-        counters: Arc<SwarmCounters>,
-    ) -> Result<Behaviour, StartError> {
+    pub(super) fn new(config: &SwarmConfig, keypair: &Keypair, shared: Shared) -> Result<Behaviour, StartError> {
+        let Shared { topic, members, dialable, relayed, counters } = shared;
+        let me = keypair.public().to_peer_id();
+        let mut relay = relay::Behaviour::new(me, relay_limits());
+        // Until it is known that others reach us.
+        relay.set_status(Some(relay::Status::Disable));
         let connections = connection_limits::ConnectionLimits::default()
             .with_max_pending_incoming(Some(max_pending(config.max_connections)))
             .with_max_pending_outgoing(Some(max_pending(config.max_connections)))
@@ -78,9 +98,10 @@ impl Behaviour {
         Ok(Behaviour {
             blocked: allow_block_list::Behaviour::default(),
             connections: connection_limits::Behaviour::new(connections),
-            slots: Slots::new(config.max_connections, counters),
+            slots: Slots::new(config.max_connections, members.clone(), counters.clone()),
             memory: memory_connection_limits::Behaviour::with_max_bytes(config.max_memory),
             identify: identify::Behaviour::new(identify),
+            guard: DialGuard::new(dialable, counters.clone()),
             ping: ping::Behaviour::new(ping::Config::new().with_interval(PING_EVERY)),
             gossip: gossip(keypair, topic)?,
             hello: HelloBehaviour::with_codec(
@@ -96,7 +117,28 @@ impl Behaviour {
             brief: libp2p_stream::Behaviour::new(),
             // A member only answers here; its own requests use a connection with a temporary key, like those of non-members.
             public: public_behaviour(public, ProtocolSupport::Inbound),
+            dial_back: DialBackBehaviour::with_codec(
+                MessageCodec::new(MAX_DIAL_BACK),
+                [(StreamProtocol::new(protocol::DIAL_BACK), ProtocolSupport::Full)],
+                request_response::Config::default().with_request_timeout(ANSWERED_WITHIN).with_max_concurrent_streams(8),
+            ),
+            relay: MembersOnly::new(relay, members.clone(), counters.clone()),
+            relayed,
+            holes: MembersOnly::new(dcutr::Behaviour::new(me), members, counters),
         })
+    }
+}
+
+/// How much is done for others: enough for a whole hand-over between two of them.
+fn relay_limits() -> relay::Config {
+    relay::Config {
+        max_reservations: 64,
+        max_reservations_per_peer: 4,
+        max_circuits: 32,
+        max_circuits_per_peer: 8,
+        max_circuit_duration: Duration::from_secs(3600),
+        max_circuit_bytes: 64 << 20,
+        ..relay::Config::default()
     }
 }
 

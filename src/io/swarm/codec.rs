@@ -65,6 +65,7 @@ macro_rules! wire {
 
 wire!(true: nearcrawl_model::message::Request, nearcrawl_model::message::Response);
 wire!(false: nearcrawl_model::message::PublicRequest, nearcrawl_model::message::PublicResponse);
+wire!(false: super::dial_back::DialBack, super::dial_back::DialedBack);
 
 impl Wire for super::hello::Hello {
     fn write(&self) -> Result<Vec<u8>, postcard::Error> {

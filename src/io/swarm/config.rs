@@ -36,6 +36,8 @@ pub struct SwarmConfig {
     pub answer_within: Duration,
     /// Requests a second from one peer, after a burst of four times as many; SWIM is counted apart.
     pub requests_per_second: u32,
+    /// Whether members that nobody reaches may be reached through this access point, once it is reached from outside itself.
+    pub relays: bool,
     /// Public requests a second from all peers together, after a burst of four times as many.
     pub public_per_second: u32,
 }
@@ -57,6 +59,7 @@ impl Default for SwarmConfig {
             max_memory: 2 << 30,
             answer_within: Duration::from_secs(20),
             requests_per_second: 100,
+            relays: true,
             public_per_second: 20,
         }
     }

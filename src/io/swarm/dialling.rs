@@ -148,12 +148,21 @@ impl DialLimits {
     }
 
     fn has_room_at(&mut self, address: &Multiaddr, now: Instant) -> bool {
+        // Through a third member nobody else is dialled; and that one, if it is not connected, by libp2p, which has limits of its own.
+        if address.iter().any(|part| part == Protocol::P2pCircuit) {
+            return true;
+        }
         let place = address.iter().next().map(|part| part.to_string()).unwrap_or_default();
         if self.places.len() >= MAX_REMEMBERED && !self.places.contains_key(&place) {
             self.places.retain(|_, bucket| !bucket.is_full(now));
         }
         let room = self.places.len() < MAX_REMEMBERED || self.places.contains_key(&place);
         room && self.places.entry(place).or_insert_with(|| TokenBucket::every(AT_ONE_PLACE, ONE_EACH, now)).take(now)
+    }
+
+    /// Whether this peer could not be reached the last time.
+    pub(super) fn has_failed(&self, peer: &PeerId) -> bool {
+        self.failed.contains_key(peer)
     }
 
     /// A connection to this peer stands. Whoever connected to us need not be where he says.

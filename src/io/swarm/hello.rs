@@ -2,6 +2,7 @@
 //! answers with its own hello, which is judged in turn.
 
 use super::protocol::PROTOCOL;
+use libp2p::PeerId;
 use nearcrawl_model::{access_point::AccessPoint, fingerprint::FingerprintKey};
 use serde::{Deserialize, Serialize};
 
@@ -150,7 +151,7 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(MAX_REASON).collect()
 }
 
-/// The addresses of a peer that may be dialled: a few, well-formed, and without another peer's id.
+/// The addresses of a peer that may be dialled: a few, well-formed, and without another peer's id, unless they lead through that peer.
 pub(super) fn usable_addresses(texts: &[String], peer: AccessPoint) -> Vec<String> {
     use libp2p::multiaddr::Protocol;
     let usable = |text: &&String| {
@@ -161,11 +162,17 @@ pub(super) fn usable_addresses(texts: &[String], peer: AccessPoint) -> Vec<Strin
                     parts.next(),
                     Some(Protocol::Ip4(_) | Protocol::Ip6(_) | Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_))
                 );
-                let port = matches!(parts.next(), Some(Protocol::Tcp(port)) if port != 0);
-                let owner = match parts.next() {
-                    None => true,
-                    Some(Protocol::P2p(named)) => super::access_point_of(&named) == Some(peer),
-                    Some(_) => false,
+                let port = match parts.next() {
+                    Some(Protocol::Tcp(port)) => port != 0,
+                    Some(Protocol::Udp(port)) => port != 0 && parts.next() == Some(Protocol::QuicV1),
+                    _ => false,
+                };
+                let is_of = |named: PeerId| super::access_point_of(&named) == Some(peer);
+                let owner = match (parts.next(), parts.next()) {
+                    (None, _) => true,
+                    (Some(Protocol::P2p(named)), None) => is_of(named),
+                    (Some(Protocol::P2p(relay)), Some(Protocol::P2pCircuit)) => !is_of(relay),
+                    _ => false,
                 };
                 host && port && owner && parts.next().is_none()
             })
@@ -292,13 +299,18 @@ mod tests {
         let texts: Vec<String> = [
             "/ip4/192.0.2.1/tcp/4001".to_owned(),
             format!("/dns4/a.example/tcp/4001/p2p/{me}"),
+            format!("/ip4/192.0.2.1/udp/4001/quic-v1/p2p/{me}"),
+            format!("/ip4/192.0.2.1/tcp/4001/p2p/{other}/p2p-circuit"),
+            format!("/ip4/192.0.2.1/tcp/4001/p2p/{me}/p2p-circuit"),
+            format!("/ip4/192.0.2.1/tcp/4001/p2p-circuit"),
+            format!("/ip4/192.0.2.1/tcp/4001/p2p/{other}/p2p-circuit/p2p-circuit"),
             format!("/ip4/192.0.2.1/tcp/4001/p2p/{other}"),
             "/ip4/192.0.2.1/tcp/0".to_owned(),
             "/ip4/192.0.2.1/udp/1".to_owned(),
             "nonsense".to_owned(),
         ]
         .into();
-        assert_eq!(usable_addresses(&texts, me), texts[..2]);
+        assert_eq!(usable_addresses(&texts, me), texts[..4]);
         assert_eq!(clean("a\nb\u{7}c"), "abc");
     }
 }

@@ -68,6 +68,8 @@ pub enum SwarmEvent {
         /// The multiaddr, with `/p2p/…`: others can dial it as it is.
         address: String,
     },
+    /// How others get to this access point has changed.
+    Reachable(Reachability),
     /// This access point had no swarm, and a peer accepted it into one: the secrets are to be stored. Comes before that peer's
     /// `Connected`.
     Admitted {
@@ -164,6 +166,47 @@ pub enum SwarmEvent {
         /// The reason, as the transport gives it.
         reason: String,
     },
+}
+
+/// Whether others reach us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// Nobody has tried yet.
+    Unknown,
+    /// They do.
+    Public,
+    /// A router or firewall is in between.
+    Behind,
+}
+
+/// How others get to an access point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reachability {
+    /// Whether they reach it from outside.
+    pub reached: Reached,
+    /// Where they are told to reach it, the best address first.
+    pub addresses: Vec<String>,
+    /// The members through which it is reached.
+    pub relays: Vec<AccessPoint>,
+    /// The addresses that others see it at.
+    pub own: Vec<IpAddr>,
+    /// Whether others are reached through it.
+    pub relays_for_others: bool,
+    /// The connected members to which it has no direct connection.
+    pub relayed: Vec<AccessPoint>,
+}
+
+impl Default for Reachability {
+    fn default() -> Self {
+        Reachability {
+            reached: Reached::Unknown,
+            addresses: Vec::new(),
+            relays: Vec::new(),
+            own: Vec::new(),
+            relays_for_others: false,
+            relayed: Vec::new(),
+        }
+    }
 }
 
 /// Why a question has no answer. Whether the asked side has acted on it is known only where it says so.
@@ -272,11 +315,23 @@ pub struct SwarmCounters {
     pub addresses_refused: AtomicU64,
     /// Members connected now.
     pub connected: AtomicU64,
+    /// Members that were tried because they asked whether we reach them.
+    pub dialled_back: AtomicU64,
+    /// Connections of two others that were relayed here.
+    pub circuits: AtomicU64,
+    /// Such connections, and places for them, that were not given because there are enough.
+    pub circuits_refused: AtomicU64,
+    /// Direct connections between us and a member that came of both sides' dialling at once.
+    pub holes_found: AtomicU64,
+    /// Attempts at that which failed.
+    pub holes_not_found: AtomicU64,
+    /// Attempts that were begun again after libp2p had given up.
+    pub holes_sought_again: AtomicU64,
 }
 
 impl SwarmCounters {
     /// What was refused since the start, by class.
-    pub fn refusals(&self) -> [(&'static str, u64); 13] {
+    pub fn refusals(&self) -> [(&'static str, u64); 14] {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             ("messages of members that cannot be read", count(&self.malformed)),
@@ -292,6 +347,7 @@ impl SwarmCounters {
             ("addresses of members that may not be dialled", count(&self.dials_forbidden)),
             ("dials beyond the limit of those under way", count(&self.dials_refused)),
             ("addresses of peers beyond the limit", count(&self.addresses_refused)),
+            ("connections of others that are not relayed here", count(&self.circuits_refused)),
         ]
     }
 }

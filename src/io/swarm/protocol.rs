@@ -18,6 +18,9 @@ pub(super) const BRIEF: &str = "/nearcrawl/brief/1";
 /// The protocol for requests of non-members.
 pub(super) const PUBLIC: &str = "/nearcrawl/public/1";
 
+/// "Do you reach me?"
+pub(super) const DIAL_BACK: &str = "/nearcrawl/dial-back/1";
+
 /// What libp2p's identify says of us.
 pub(super) const IDENTIFY: &str = "/nearcrawl/1";
 

@@ -6,7 +6,7 @@ use super::{
     messages::AskError,
     reason::dial_reason,
     serve::failure_of,
-    transport,
+    transport::{self, Line},
 };
 use libp2p::{
     Multiaddr, PeerId,
@@ -57,8 +57,8 @@ impl Reader {
         let target: Multiaddr =
             address.parse().map_err(|_| unreachable(format!("{address:?} is not a multiaddr; write it like /ip4/192.0.2.1/tcp/4817")))?;
         let keypair = Keypair::generate_ed25519();
-        let transport = transport::build(&keypair, reader.source_address, reader.pre_shared_key, None)
-            .map_err(|error| unreachable(error.to_string()))?;
+        let line = Line { source: reader.source_address, key: reader.pre_shared_key, dialable: None };
+        let transport = transport::tcp(&keypair, line).map_err(|error| unreachable(error.to_string()))?;
         let behaviour: PublicBehaviour =
             public_behaviour(request_response::Config::default().with_request_timeout(timeout), ProtocolSupport::Outbound);
         let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(timeout);

@@ -5,7 +5,7 @@
 
 use super::{
     HelloError, PROTOCOL, SwarmSecrets,
-    behaviour::{Behaviour, BehaviourEvent, HELLO_WITHIN, max_pending},
+    behaviour::{Behaviour, BehaviourEvent, HELLO_WITHIN, Shared, max_pending},
     brief::{BriefEvent, BriefId, BriefStreams},
     channel::Channel,
     config::{StartError, SwarmConfig},
@@ -13,13 +13,16 @@ use super::{
     dialling::{DialLimits, Dialable, ip_of},
     gossip_limits::GossipLimits,
     hello::Hello,
+    members_only::Members,
     messages::{AskError, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, count},
     peers::{MAX_OPEN, Peer, Stage, Waiting},
     protocol::OLDEST,
     rate::TokenBucket,
+    reach::{Reach, dial_ours},
     reason::{self, dial_reason},
     topic::OwnTopic,
-    transport,
+    transport::{self, Line},
+    ways,
 };
 use crate::io::tasks::{self, TaskKind};
 use libp2p::{
@@ -28,7 +31,7 @@ use libp2p::{
     futures::StreamExt,
     gossipsub::IdentTopic,
     identity::Keypair,
-    ping,
+    ping, relay,
     request_response::{OutboundRequestId, ResponseChannel},
     swarm::{self, ConnectionId, dial_opts::DialOpts},
 };
@@ -74,13 +77,17 @@ impl Swarm {
     pub fn start(config: SwarmConfig, seed: [u8; 32]) -> Result<(SwarmHandle, mpsc::Receiver<SwarmEvent>), StartError> {
         let keypair = Keypair::ed25519_from_bytes(seed).map_err(|error| StartError::Key(error.to_string()))?;
         let me = super::access_point_of_seed(seed);
-        let announce = config.announce.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;
+        config.announce.iter().try_for_each(|text| parse(text).map(drop))?;
         let counters = Arc::new(SwarmCounters::default());
         let named = config.bootstrap.iter().chain(&config.listen).chain(&config.announce);
         let dialable = Dialable::new(&config.allow_ranges, named, counters.clone());
-        let transport = transport::build(&keypair, config.source_address, config.pre_shared_key, Some(dialable.clone()))?;
-        let own_topic = OwnTopic::new(counters.clone());
-        let behaviour = Behaviour::new(&config, &keypair, own_topic.clone(), counters.clone())?;
+        let (circuits, relayed) = relay::client::new(keypair.public().to_peer_id());
+        let line = Line { source: config.source_address, key: config.pre_shared_key, dialable: Some(dialable.clone()) };
+        let transport = transport::all(&keypair, line, circuits)?;
+        let (own_topic, members) = (OwnTopic::new(counters.clone()), Members::default());
+        let reach = Reach::new(&config, keypair.public().to_peer_id(), members.clone(), dialable.clone(), counters.clone());
+        let shared = Shared { topic: own_topic.clone(), members, dialable: dialable.clone(), relayed, counters: counters.clone() };
+        let behaviour = Behaviour::new(&config, &keypair, shared)?;
         // A long idle time-out: accepted peers stay connected, and this module closes the connections to others.
         let limits = swarm::Config::with_tokio_executor()
             .with_idle_connection_timeout(Duration::from_secs(3600))
@@ -88,11 +95,7 @@ impl Swarm {
             // The first protocol is proposed together with the message, not a round trip before it: every question opens a stream.
             .with_substream_upgrade_protocol_override(Version::V1Lazy);
         let mut libp2p = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), limits);
-        for text in &config.listen {
-            libp2p
-                .listen_on(parse(text)?)
-                .map_err(|error| StartError::Listen { address: text.clone(), reason: reason::innermost(&error) })?;
-        }
+        listen(&mut libp2p, &config)?;
         let streams = BriefStreams::start(&libp2p.behaviour().brief, config.answer_within);
         let (brief, brief_events) = streams.map_err(|error| StartError::Library(error.to_string()))?;
         let (commands, command_receiver) = mpsc::channel(MAX_COMMANDS);
@@ -101,7 +104,7 @@ impl Swarm {
         let mut runner = Runner {
             secrets: config.secrets,
             me,
-            announce,
+            reach,
             topic: None,
             own_topic,
             libp2p,
@@ -130,6 +133,19 @@ impl Swarm {
         tokio::spawn(tasks::run(TaskKind::Swarm, runner.run(command_receiver, event_sender)));
         Ok((SwarmHandle { me, commands, counters }, events))
     }
+}
+
+/// Waits for others where the configuration says; with a pre-shared key there is no QUIC.
+fn listen(libp2p: &mut swarm::Swarm<Behaviour>, config: &SwarmConfig) -> Result<(), StartError> {
+    for text in &config.listen {
+        let address = parse(text)?;
+        if config.pre_shared_key.is_some() && ways::is_quic(&address) {
+            continue;
+        }
+        let refused = |error: &dyn std::error::Error| StartError::Listen { address: text.clone(), reason: reason::innermost(error) };
+        libp2p.listen_on(address).map_err(|error| refused(&error))?;
+    }
+    Ok(())
 }
 
 fn parse(text: &str) -> Result<Multiaddr, StartError> {
@@ -168,7 +184,7 @@ pub(super) struct Runner {
     pub(super) config: SwarmConfig,
     pub(super) secrets: Option<SwarmSecrets>,
     pub(super) me: AccessPoint,
-    announce: Vec<Multiaddr>,
+    pub(super) reach: Reach,
     pub(super) topic: Option<IdentTopic>,
     pub(super) own_topic: OwnTopic,
     pub(super) libp2p: swarm::Swarm<Behaviour>,
@@ -276,7 +292,7 @@ impl Runner {
         }
         let options = DialOpts::from(parsed);
         let connection = options.connection_id();
-        match self.libp2p.dial(options) {
+        match dial_ours(&mut self.libp2p, options) {
             Ok(()) => {
                 self.dials.insert(connection, address);
             }
@@ -335,6 +351,7 @@ impl Runner {
                 state.waiting.push_back(Waiting { question, request, since: now });
                 if !state.connected {
                     let known = self.known.get(&peer).cloned().unwrap_or_default();
+                    let known = ways::to_dial(known, self.dial_limits.has_failed(&peer), self.config.pre_shared_key.is_none());
                     let unknown = known.is_empty();
                     let addresses = self.dial_limits.take(peer, known, now);
                     if addresses.is_empty() && !unknown && !self.libp2p.is_connected(&peer) {
@@ -342,7 +359,7 @@ impl Runner {
                         self.give_up(peer, &AskError::Unreachable("it, or its place, was tried a moment ago".to_owned()));
                         return;
                     }
-                    let dialled = self.libp2p.dial(DialOpts::peer_id(peer).addresses(addresses).build());
+                    let dialled = dial_ours(&mut self.libp2p, DialOpts::peer_id(peer).addresses(addresses).build());
                     match dialled {
                         Ok(()) | Err(swarm::DialError::DialPeerConditionFalse(_)) => {}
                         Err(swarm::DialError::NoAddresses) => self.give_up(peer, &AskError::Unreachable("no address is known".to_owned())),
@@ -396,15 +413,27 @@ impl Runner {
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Public(event)) => self.public_event(event),
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.gossip_event(event),
             swarm::SwarmEvent::Behaviour(BehaviourEvent::Ping(ping::Event { peer, result: Ok(rtt), .. })) => self.timed(peer, rtt),
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::DialBack(event)) => self.reach.asked(&mut self.libp2p, event),
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::Identify(event)) => self.reach.identified(&event),
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::Holes(event)) => self.reach.punched(&event),
+            swarm::SwarmEvent::Behaviour(BehaviourEvent::Relay(event)) => self.reach.relayed(&event),
             swarm::SwarmEvent::ConnectionEstablished { peer_id, endpoint, connection_id, .. } => {
                 let named = self.dials.remove(&connection_id);
-                self.dial_limits.connected(peer_id, endpoint.is_dialer());
-                self.connected(peer_id, endpoint.is_dialer(), ip_of(endpoint.get_remote_address()));
+                self.reach.opened(peer_id, connection_id, &endpoint);
+                // Through a third member nothing is known of where the peer is.
+                let direct = !endpoint.is_relayed();
+                self.dial_limits.connected(peer_id, endpoint.is_dialer() && direct);
+                self.connected(peer_id, endpoint.is_dialer(), ip_of(endpoint.get_remote_address()).filter(|_| direct));
                 if let Some(state) = self.peers.get_mut(&peer_id) {
                     state.named = named.or_else(|| state.named.take());
                 }
             }
-            swarm::SwarmEvent::ConnectionClosed { peer_id, num_established: 0, .. } => self.disconnected(peer_id),
+            swarm::SwarmEvent::ConnectionClosed { peer_id, connection_id, num_established, .. } => {
+                self.reach.closed(peer_id, connection_id);
+                if num_established == 0 {
+                    self.disconnected(peer_id);
+                }
+            }
             swarm::SwarmEvent::OutgoingConnectionError { peer_id, connection_id, error } => {
                 if let Some(address) = self.dials.remove(&connection_id) {
                     self.dial_failed(address, &error);
@@ -418,9 +447,15 @@ impl Runner {
                     self.give_up(peer, &AskError::Unreachable(dial_reason(&error)));
                 }
             }
-            swarm::SwarmEvent::NewListenAddr { address, .. } => {
+            swarm::SwarmEvent::NewListenAddr { address, listener_id } => {
+                if self.reach.listens(listener_id, &address) {
+                    return;
+                }
                 let address = address.with_p2p(*self.libp2p.local_peer_id()).unwrap_or_else(|address| address);
                 self.outbox.push_back(SwarmEvent::Listening { address: address.to_string() });
+            }
+            swarm::SwarmEvent::ListenerClosed { listener_id, .. } | swarm::SwarmEvent::ExpiredListenAddr { listener_id, .. } => {
+                self.reach.listens_no_more(listener_id);
             }
             swarm::SwarmEvent::ListenerError { error, .. } => tracing::warn!(%error, "cannot accept connections of peers"),
             _ => {}
@@ -474,11 +509,20 @@ impl Runner {
             let _ = self.libp2p.disconnect_peer_id(peer);
         }
         self.peers.retain(|_, state| state.connected || !state.waiting.is_empty());
+        self.look_at_reach(now);
         while self.shut_out.front().is_some_and(|(since, _)| now.saturating_duration_since(*since) >= SHUT_OUT_FOR) {
             if let Some((_, peer)) = self.shut_out.pop_front() {
                 self.libp2p.behaviour_mut().blocked.unblock_peer(peer);
             }
         }
+    }
+
+    /// How others get to us may have changed.
+    fn look_at_reach(&mut self, now: Instant) {
+        let peers = &self.peers;
+        let is_quiet = |peer: &PeerId| peers.get(peer).is_none_or(|state| state.open == 0 && state.tickets == 0);
+        let news = self.reach.tick(&mut self.libp2p, &self.known, is_quiet, now);
+        self.outbox.extend(news.map(SwarmEvent::Reachable));
     }
 
     /// Counts a malformed message against the peer that sent it.
@@ -521,21 +565,7 @@ impl Runner {
 
     /// Our hello, as things are now.
     pub(super) fn hello(&self) -> Hello {
-        let listening: Vec<Multiaddr> = self.libp2p.listeners().cloned().collect();
-        let is_loopback = |address: &Multiaddr| {
-            address.iter().any(|part| match part {
-                libp2p::multiaddr::Protocol::Ip4(ip) => ip.is_loopback(),
-                libp2p::multiaddr::Protocol::Ip6(ip) => ip.is_loopback(),
-                _ => false,
-            })
-        };
-        // A loopback address is of no use to others, unless the machine has no other address.
-        let only_loopback = listening.iter().all(is_loopback);
-        let addresses = if self.announce.is_empty() {
-            listening.iter().filter(|address| only_loopback || !is_loopback(address)).take(4).map(ToString::to_string).collect()
-        } else {
-            self.announce.iter().take(4).map(ToString::to_string).collect()
-        };
+        let addresses = self.reach.addresses(&self.libp2p).iter().map(ToString::to_string).collect();
         Hello {
             protocol: PROTOCOL,
             swarm: self.secrets.map(|secrets| secrets.swarm),

@@ -1,6 +1,9 @@
 //! Who may connect to us? Not too many from one address, and not so many strangers that members find no room.
 
-use super::messages::{SwarmCounters, count};
+use super::{
+    members_only::Members,
+    messages::{SwarmCounters, count},
+};
 use libp2p::{
     Multiaddr, PeerId,
     core::{Endpoint, transport::PortUse},
@@ -11,7 +14,7 @@ use libp2p::{
     },
 };
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     convert::Infallible,
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
@@ -39,38 +42,39 @@ pub(super) enum SlotError {
 pub(super) struct Slots {
     most_of_one: u32,
     most_strangers: u32,
-    connections: HashMap<ConnectionId, (IpAddr, Option<PeerId>)>,
+    connections: HashMap<ConnectionId, (Option<IpAddr>, Option<PeerId>)>,
     of_address: HashMap<IpAddr, u32>,
-    members: HashSet<PeerId>,
+    members: Members,
     counters: Arc<SwarmCounters>,
 }
 
 impl Slots {
     /// Of so many connections in all.
-    pub(super) fn new(max_connections: u32, counters: Arc<SwarmCounters>) -> Slots {
+    pub(super) fn new(max_connections: u32, members: Members, counters: Arc<SwarmCounters>) -> Slots {
         Slots {
             most_of_one: (max_connections / 8).max(MIN_OF_ONE),
             most_strangers: (max_connections / 4).max(MIN_STRANGERS),
             connections: HashMap::new(),
             of_address: HashMap::new(),
-            members: HashSet::new(),
+            members,
             counters,
         }
     }
 
     /// This peer was let in.
     pub(super) fn let_in(&mut self, peer: PeerId) {
-        self.members.insert(peer);
+        self.members.let_in(peer);
     }
 
     /// This peer is no member any more.
     pub(super) fn no_member(&mut self, peer: &PeerId) {
-        self.members.remove(peer);
+        self.members.no_member(peer);
     }
 
     fn take(&mut self, connection: ConnectionId, remote: &Multiaddr) -> Result<(), SlotError> {
-        let Some(address) = place_of(remote) else { return Ok(()) };
-        let of_address = self.of_address.get(&address).copied().unwrap_or(0);
+        // A connection through a third member comes from no address.
+        let address = place_of(remote);
+        let of_address = address.and_then(|address| self.of_address.get(&address)).copied().unwrap_or(0);
         if of_address >= self.most_of_one {
             return Err(SlotError::Address);
         }
@@ -79,13 +83,15 @@ impl Slots {
         if strangers as u64 >= u64::from(self.most_strangers) {
             return Err(SlotError::Strangers);
         }
-        self.of_address.insert(address, of_address + 1);
+        if let Some(address) = address {
+            self.of_address.insert(address, of_address + 1);
+        }
         self.connections.insert(connection, (address, None));
         Ok(())
     }
 
     fn free(&mut self, connection: &ConnectionId) {
-        let Some((address, _)) = self.connections.remove(connection) else { return };
+        let Some((Some(address), _)) = self.connections.remove(connection) else { return };
         if let Some(count) = self.of_address.get_mut(&address) {
             *count -= 1;
             if *count == 0 {
@@ -184,7 +190,7 @@ mod tests {
     }
 
     fn slots() -> Slots {
-        Slots::new(128, Arc::default())
+        Slots::new(128, Members::default(), Arc::default())
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use super::{
     config::StartError,
     dialling::{Dialable, ip_of},
+    port::Port,
 };
 use crate::io::sockets::{could_bind, try_bind};
 use libp2p::{
@@ -19,7 +20,7 @@ use libp2p::{
 };
 use std::{
     io,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, SocketAddr, UdpSocket},
     pin::Pin,
     task::{Context, Poll},
 };
@@ -69,16 +70,34 @@ pub(super) async fn connect(source: Option<IpAddr>, target: SocketAddr) -> io::R
     socket.connect(target).await
 }
 
+/// What carries a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// TCP.
+    Tcp,
+    /// QUIC, by UDP.
+    Udp,
+}
+
 /// Where a swarm that is to listen on `address` binds a socket. Whether another process listens there is not asked.
 ///
 /// # Errors
-/// The address is no TCP address, or this machine or this user cannot listen on it.
-pub fn listen_address(address: &str) -> Result<SocketAddr, StartError> {
+/// The address is none of TCP or QUIC, or this machine or this user cannot listen on it.
+pub fn listen_address(address: &str) -> Result<(SocketAddr, Carrier), StartError> {
     let bad = |reason: &str| StartError::BadAddress { address: address.to_owned(), reason: reason.to_owned() };
     let parsed = address.parse::<Multiaddr>().map_err(|_| bad("it is no multiaddr"))?;
+    if let (Some(ip), Some(Port::Quic(port))) = (ip_of(&parsed), Port::of(&parsed)) {
+        let socket = SocketAddr::new(ip, port);
+        return match UdpSocket::bind(socket) {
+            Err(why) if why.kind() != io::ErrorKind::AddrInUse => {
+                Err(StartError::Listen { address: address.to_owned(), reason: why.to_string() })
+            }
+            _ => Ok((socket, Carrier::Udp)),
+        };
+    }
     let socket = ip_and_port(&parsed).ok_or_else(|| bad("an IP address and a TCP port are needed to listen on"))?;
     could_bind(socket).map_err(|why| StartError::Listen { address: address.to_owned(), reason: why.to_string() })?;
-    Ok(socket)
+    Ok((socket, Carrier::Tcp))
 }
 
 impl libp2p::Transport for SourceBound {

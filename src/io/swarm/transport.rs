@@ -1,45 +1,67 @@
-//! How are bytes carried? TCP, optionally a pre-shared key, Noise, Yamux.
+//! How are bytes carried? Over TCP (optionally a pre-shared key, Noise, Yamux), between members also over QUIC and through members that relay.
 
-use super::{config::StartError, dialling::Dialable, source::SourceBound};
+use super::{config::StartError, dialling::Dialable, quic::Quic, source::SourceBound};
 use libp2p::{
     PeerId, Transport,
     core::{muxing::StreamMuxerBox, transport::Boxed, upgrade::Version},
     dns,
     futures::{AsyncRead, AsyncWrite},
     identity::Keypair,
-    noise, pnet, yamux,
+    noise, pnet, relay, yamux,
 };
 use std::{net::IpAddr, time::Duration};
 
 /// How long connecting may take, all handshakes included.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// The whole stack. Without `dialable` all addresses may be dialled.
-pub(super) fn build(
-    keypair: &Keypair,
-    source: Option<IpAddr>,
-    key: Option<[u8; 32]>,
-    dialable: Option<Dialable>,
-) -> Result<Boxed<(PeerId, StreamMuxerBox)>, StartError> {
-    // Names in multiaddrs need a resolver; a machine without a readable resolv.conf can still use addresses.
-    match dns::tokio::Transport::system(SourceBound::new(source, dialable.clone())) {
-        Ok(transport) => upgrade(transport, keypair, key),
+/// A transport that brings connections to peers whose keys are proven.
+pub(super) type Secure = Boxed<(PeerId, StreamMuxerBox)>;
+
+/// How a process connects, whoever it is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    /// TCP connections come from this address.
+    pub(super) source: Option<IpAddr>,
+    /// Only peers with the same key are talked to. QUIC has no such key, so there is only TCP then.
+    pub(super) key: Option<[u8; 32]>,
+    /// Which addresses may be dialled; all if there is none.
+    pub(super) dialable: Option<Dialable>,
+}
+
+/// TCP alone, for a program that is no member.
+pub(super) fn tcp(keypair: &Keypair, line: Line) -> Result<Secure, StartError> {
+    Ok(named(direct_tcp(keypair, line)?))
+}
+
+/// TCP and QUIC.
+pub(super) fn direct(keypair: &Keypair, line: Line) -> Result<Secure, StartError> {
+    if line.key.is_some() {
+        return tcp(keypair, line);
+    }
+    let quic = Quic::new(keypair, line.dialable.clone()).boxed();
+    Ok(named(quic.or_transport(direct_tcp(keypair, line)?).map(|either, _| either.into_inner()).boxed()))
+}
+
+/// TCP, QUIC, and connections through members that relay.
+pub(super) fn all(keypair: &Keypair, line: Line, relayed: relay::client::Transport) -> Result<Secure, StartError> {
+    let relayed = secure(relayed, keypair)?;
+    Ok(relayed.or_transport(direct(keypair, line)?).map(|either, _| either.into_inner()).boxed())
+}
+
+/// Names in multiaddrs need a resolver; a machine without a readable resolv.conf can still use addresses.
+fn named(transport: Secure) -> Secure {
+    match hickory_resolver::system_conf::read_system_conf() {
+        Ok((config, options)) => dns::tokio::Transport::custom(transport, config, options).boxed(),
         Err(error) => {
             tracing::warn!(%error, "no DNS configuration for connections to members: bootstrap addresses must be IP addresses, not names");
-            upgrade(SourceBound::new(source, dialable), keypair, key)
+            transport
         }
     }
 }
 
-fn upgrade<T>(transport: T, keypair: &Keypair, key: Option<[u8; 32]>) -> Result<Boxed<(PeerId, StreamMuxerBox)>, StartError>
-where
-    T: Transport + Send + Unpin + 'static,
-    T::Output: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    T::Dial: Send + 'static,
-    T::ListenerUpgrade: Send + 'static,
-    T::Error: Send + Sync + 'static,
-{
-    match key {
+fn direct_tcp(keypair: &Keypair, line: Line) -> Result<Secure, StartError> {
+    let transport = SourceBound::new(line.source, line.dialable);
+    match line.key {
         Some(key) => {
             let pre_shared = pnet::PnetConfig::new(pnet::PreSharedKey::new(key));
             secure(transport.and_then(move |socket, _| pre_shared.handshake(socket)), keypair)
@@ -48,7 +70,7 @@ where
     }
 }
 
-fn secure<T>(transport: T, keypair: &Keypair) -> Result<Boxed<(PeerId, StreamMuxerBox)>, StartError>
+fn secure<T>(transport: T, keypair: &Keypair) -> Result<Secure, StartError>
 where
     T: Transport + Send + Unpin + 'static,
     T::Output: AsyncRead + AsyncWrite + Send + Unpin + 'static,

@@ -210,6 +210,11 @@ pub fn status(age: u64) -> StatusView {
         uptime_ms: 4_000_000 + age,
         swarm: "6fa0c31d".into(),
         addresses: vec![format!("/ip4/127.10.0.1/tcp/4817/p2p/{}", access_point(0))],
+        reachability: ReachabilityView {
+            state: ReachState::Public,
+            state_text: ReachabilityView::sentence(ReachState::Public, false, &[]),
+            ..ReachabilityView::default()
+        },
         contact: Some("crawl@museum.or.ke".into()),
         user_agent: "nearcrawl/0.1".into(),
         pace: Pace { min_delay_ms: 2_000, delay_factor: 10, max_parallel: 64 },

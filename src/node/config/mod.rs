@@ -16,6 +16,7 @@ mod fetch;
 mod hierarchy;
 mod in_use;
 mod log;
+mod nat;
 mod reader;
 mod renamed;
 mod scope;
@@ -38,6 +39,7 @@ pub use fetch::FetchConfig;
 pub use hierarchy::{ExtraPrefix, HierarchyConfig, RegistrySource};
 pub use in_use::{InUse, SettingView};
 pub use log::{Journald, LogConfig};
+pub use nat::NatConfig;
 pub use scope::ScopeConfig;
 pub use store::StoreConfig;
 pub use swarm::{Readers, SwarmConfig, check_dial_address};
@@ -76,6 +78,8 @@ pub struct Config {
     pub contact: Option<String>,
     /// How the daemon meets the others.
     pub swarm: SwarmConfig,
+    /// What it does for members behind routers.
+    pub nat: NatConfig,
     /// How servers are visited.
     pub crawl: CrawlConfig,
     /// Which external hosts are crawled.
@@ -123,6 +127,7 @@ impl Default for Config {
             state_dir: Surroundings::of_this_process().state_dir(),
             contact: None,
             swarm: SwarmConfig::default(),
+            nat: NatConfig::default(),
             crawl: CrawlConfig::default(),
             scope: ScopeConfig::default(),
             dns: DnsConfig::default(),
@@ -187,6 +192,7 @@ impl Config {
             state_dir: state_dir.unwrap_or_else(|| Surroundings::of_this_process().state_dir()),
             contact,
             swarm: SwarmConfig::read(reader.section("swarm")),
+            nat: NatConfig::read(reader.section("nat")),
             crawl: CrawlConfig::read(reader.section("crawl")),
             scope: ScopeConfig::read(reader.section("scope")),
             dns: DnsConfig::read(reader.section("dns")),
@@ -285,6 +291,13 @@ impl Config {
         }
         if self.swarm.listen.is_empty() {
             warnings.push("swarm.listen is empty: no member can connect to this access point".to_owned());
+        }
+        if self.swarm.pre_shared_key_file.is_some() && self.swarm.listen.iter().any(|address| address.contains("/quic")) {
+            warnings.push(
+                "swarm.pre_shared_key_file: QUIC has no such key, so this access point uses TCP only, and none of the addresses in \
+                 swarm.listen that end in /quic-v1; two members behind routers then meet through others only"
+                    .to_owned(),
+            );
         }
         warnings
     }

@@ -41,7 +41,7 @@ pub struct SwarmConfig {
 impl Default for SwarmConfig {
     fn default() -> Self {
         SwarmConfig {
-            listen: vec!["/ip4/0.0.0.0/tcp/4817".to_owned()],
+            listen: vec!["/ip4/0.0.0.0/tcp/4817".to_owned(), "/ip4/0.0.0.0/udp/4817/quic-v1".to_owned()],
             advertise: Vec::new(),
             bootstrap: Vec::new(),
             max_connected: 64,
@@ -84,14 +84,18 @@ fn peer_id(value: &DeValue<'_>) -> Parsed<AccessPoint> {
 }
 
 /// How a multiaddress is written, for messages.
-const LISTEN_LIKE: &str = "write an IP address and a TCP port of this machine as a multiaddress in quotes, like \"/ip4/0.0.0.0/tcp/4817\"";
+const LISTEN_LIKE: &str = "write an IP address and a port of this machine as a multiaddress in quotes, like \"/ip4/0.0.0.0/tcp/4817\", or \
+                           \"/ip4/0.0.0.0/udp/4817/quic-v1\" for QUIC";
 const DIAL_LIKE: &str = "write a multiaddress, like \"/ip4/192.0.2.1/tcp/4817\" or \"/dns4/ap.example.org/tcp/4817/p2p/12D3KooW…\"";
 
-/// Where to listen: an IP address and a TCP port, which may be 0. The text is kept, so that only the swarm module depends on the type.
+/// Where to listen: an IP address and a port of TCP or QUIC, which may be 0. The text is kept, so that only the swarm module depends on the type.
 fn listen_address(value: &DeValue<'_>) -> Parsed<String> {
     let text = values::any_text(value)?;
     let parts = parts(text);
-    let fits = matches!(parts.as_slice(), [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Tcp(_)]);
+    let fits = matches!(
+        parts.as_slice(),
+        [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Tcp(_)] | [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Udp(_), Protocol::QuicV1]
+    );
     if fits { Ok(text.to_owned()) } else { Err(LISTEN_LIKE.to_owned()) }
 }
 
@@ -101,14 +105,14 @@ fn dial_address(value: &DeValue<'_>) -> Parsed<String> {
     check_dial_address(text).map(|()| text.to_owned())
 }
 
-/// Whether members can be dialled at an address like this: a place, a TCP port that is not 0, and the member's peer id or nothing.
+/// Whether members can be dialled at an address like this: a place, a port of TCP or QUIC that is not 0, and the member's peer id or nothing.
 ///
 /// # Errors
 /// How such an address is written.
 pub fn check_dial_address(text: &str) -> Result<(), String> {
     let parts = parts(text);
     let reached = match parts.as_slice() {
-        [place, Protocol::Tcp(1..), rest @ ..] => {
+        [place, Protocol::Tcp(1..), rest @ ..] | [place, Protocol::Udp(1..), Protocol::QuicV1, rest @ ..] => {
             let named = matches!(
                 place,
                 Protocol::Ip4(_) | Protocol::Ip6(_) | Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) | Protocol::Dnsaddr(_)

@@ -75,7 +75,7 @@ fn malformed_configurations_are_explained() {
         ("[fetch]\ntotal_timeout = \"2h\"", &["fetch.total_timeout = \"2h\": write a duration from \"10ms\" to \"10m\""]),
         (
             "[swarm]\nlisten = [\"0.0.0.0:4817\"]",
-            &["swarm.listen = \"0.0.0.0:4817\": write an IP address and a TCP port", "/ip4/0.0.0.0/tcp/4817"],
+            &["swarm.listen = \"0.0.0.0:4817\": write an IP address and a port", "/ip4/0.0.0.0/tcp/4817"],
         ),
         ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1\"]", &["swarm.bootstrap = \"/ip4/192.0.2.1\": write a multiaddress"]),
         ("[swarm]\nlisten = [\"/dns4/localhost/tcp/4817\"]", &["swarm.listen = \"/dns4/localhost/tcp/4817\": write an IP address"]),
@@ -226,7 +226,8 @@ fn the_example_of_0_1_0_means_the_same_under_the_names_of_now() {
     assert_eq!(config.crawl.source_address.take(), Some("192.0.2.10".parse().unwrap()));
     assert_eq!(config.delegation.home_port.take(), Some(80));
     config.state_dir.clone_from(&default.state_dir);
-    // It named the defaults of its time; these two have others since.
+    // It named the defaults of its time; these three have others since.
+    assert_eq!(std::mem::replace(&mut config.swarm.listen, default.swarm.listen.clone()), ["/ip4/0.0.0.0/tcp/4817"]);
     assert_eq!(std::mem::replace(&mut config.timers.ping_interval, default.timers.ping_interval), Duration::from_secs(1));
     assert_eq!(std::mem::replace(&mut config.timers.ping_timeout, default.timers.ping_timeout), Duration::from_millis(700));
     assert_eq!(config, default);
@@ -307,7 +308,7 @@ fn no_file_and_an_empty_file_give_the_defaults() {
     assert_eq!(default.crawl.depth, 8);
     assert_eq!(default.crawl.max_pages_per_run, Some(1000));
     assert_eq!((default.crawl.max_new_hosts_per_site, default.crawl.max_new_hosts_per_domain), (Some(500), Some(50)));
-    assert_eq!(default.swarm.listen, ["/ip4/0.0.0.0/tcp/4817"]);
+    assert_eq!(default.swarm.listen, ["/ip4/0.0.0.0/tcp/4817", "/ip4/0.0.0.0/udp/4817/quic-v1"]);
     assert_eq!(default.api.listen, Some(SocketAddr::from(([127, 0, 0, 1], 4880))));
     assert_eq!(default.timers.dead_after, Duration::from_secs(45));
 }

@@ -1,7 +1,10 @@
 //! Answers queries: the crawler's views, with what only the process knows added.
 
 use super::{NoProbesError, OptOutReply, PauseReply, ProbesReply, Query, Reply, SurveyReply, deferred::DeferredQueries};
-use crate::io::{swarm::SwarmSecrets, tasks};
+use crate::io::{
+    swarm::{Reachability, Reached, SwarmCounters, SwarmHandle, SwarmSecrets},
+    tasks,
+};
 use crate::node::{config::Config, executor::Executor};
 use nearcrawl_core::{
     crawler::Crawler,
@@ -21,11 +24,12 @@ use nearcrawl_model::{
     survey::{SignedSurvey, SurveyId, SurveyRef},
     time::Millis,
     url::{Host, PageUrl},
-    view::{DeclaredLostView, LeaveView, MoveView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
+    view::{DeclaredLostView, LeaveView, MoveView, ReachState, ReachabilityView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
 };
 use std::{
     collections::VecDeque,
     path::Path,
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -52,6 +56,9 @@ pub struct QueryHandler {
     policy: AddressPolicy,
     swarm: String,
     addresses: Vec<String>,
+    reachability: Reachability,
+    /// Whether the operator says where others reach it.
+    advertised: bool,
     connection_errors: VecDeque<String>,
     deferred: DeferredQueries,
     /// As it was measured last, and when.
@@ -129,6 +136,8 @@ impl QueryHandler {
             policy: crate::node::setup::policy(config),
             swarm: secrets.map(|secrets| hex(&secrets.swarm)).unwrap_or_default(),
             addresses: Vec::new(),
+            reachability: Reachability::default(),
+            advertised: !config.swarm.advertise.is_empty(),
             connection_errors: VecDeque::new(),
             deferred: DeferredQueries::default(),
             disk: None,
@@ -152,7 +161,8 @@ impl QueryHandler {
         self.policy = crate::node::setup::policy(config);
     }
 
-    /// Where others reach us.
+    /// Where we listen.
+    #[cfg(test)]
     pub fn addresses(&self) -> &[String] {
         &self.addresses
     }
@@ -160,6 +170,41 @@ impl QueryHandler {
     /// Where the token is by which changes are allowed.
     pub fn token_is_in(&mut self, file: Option<&Path>) {
         self.token_file = file.map(|file| file.display().to_string());
+    }
+
+    /// How others get to us has changed.
+    pub fn reachable(&mut self, how: Reachability) {
+        self.reachability = how;
+    }
+
+    /// How others get to us.
+    pub fn reachability(&self) -> &Reachability {
+        &self.reachability
+    }
+
+    /// The same for people.
+    pub fn reachability_view(&self, counters: Option<&SwarmCounters>) -> ReachabilityView {
+        let how = &self.reachability;
+        let state = match how.reached {
+            Reached::Unknown => ReachState::Unknown,
+            Reached::Public => ReachState::Public,
+            Reached::Behind => ReachState::BehindNat,
+        };
+        let counted = |counter: fn(&SwarmCounters) -> &AtomicU64| counters.map_or(0, |all| counter(all).load(Ordering::Relaxed));
+        ReachabilityView {
+            state,
+            state_text: ReachabilityView::sentence(state, self.advertised, &how.relays),
+            addresses: how.addresses.clone(),
+            relays: how.relays.clone(),
+            own_addresses: how.own.clone(),
+            relays_for_others: how.relays_for_others,
+            members_connected: counted(|all| &all.connected),
+            members_relayed: how.relayed.clone(),
+            circuits: counted(|all| &all.circuits),
+            dialled_back: counted(|all| &all.dialled_back),
+            holes_found: counted(|all| &all.holes_found),
+            holes_not_found: counted(|all| &all.holes_not_found),
+        }
     }
 
     /// The sizes on disk were measured.
@@ -346,6 +391,7 @@ impl QueryHandler {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             swarm: self.swarm.clone(),
             addresses: self.addresses.clone(),
+            reachability: self.reachability_view(executor.swarm().map(SwarmHandle::counters)),
             contact: self.contact.clone(),
             user_agent: self.user_agent.clone(),
             pace: self.pace,

@@ -266,8 +266,11 @@ fn round_trip_to(told: &Distances, who: AccessPoint) -> Option<u32> {
     told.round_trips.iter().find(|(short, _)| *short == who.into()).map(|(_, rtt)| *rtt)
 }
 
-/// The address at the beginning of a multiaddr.
+/// The address at the beginning of a multiaddr, unless it is that of a third member through which the other one is reached.
 fn address_in(multiaddr: &str) -> Option<IpAddr> {
+    if multiaddr.contains("/p2p-circuit") {
+        return None;
+    }
     let mut parts = multiaddr.split('/').skip(1);
     matches!(parts.next()?, "ip4" | "ip6").then(|| parts.next()?.parse().ok())?
 }

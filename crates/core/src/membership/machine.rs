@@ -63,13 +63,9 @@ impl Membership {
         self.addresses.insert(who, Vec::new());
     }
 
-    /// This access point can be reached at one more address.
-    pub(crate) fn listening(&mut self, now: Moment, address: String) {
-        let mut addresses = self.swim.me().addresses.clone();
-        if !addresses.contains(&address) {
-            addresses.push(address);
-            self.swim.readdress(now, addresses);
-        }
+    /// This access point can be reached at these addresses.
+    pub(crate) fn reached_at(&mut self, now: Moment, addresses: Vec<String>) {
+        self.swim.readdress(now, addresses);
     }
 
     /// A connection to a member was made, and it said who it is.

@@ -40,8 +40,8 @@ use nearcrawl_model::{
     receipt::Declined,
     survey::MAX_LIVING,
     view::{
-        Activity, CacheView, DelegationView, HierarchyView, LimitView, MemberCounts, MigrationView, StatusView, StoreView, TaskView,
-        VotersView, WorkView,
+        Activity, CacheView, DelegationView, HierarchyView, LimitView, MemberCounts, MigrationView, ReachabilityView, StatusView,
+        StoreView, TaskView, VotersView, WorkView,
     },
 };
 use std::{collections::BTreeMap, fmt::Write};
@@ -55,6 +55,8 @@ pub struct Outside {
     pub swarm: String,
     /// Addresses at which other members reach it (multiaddr with peer id).
     pub addresses: Vec<String>,
+    /// How others get to it.
+    pub reachability: ReachabilityView,
     /// Where a site's owner can complain.
     pub contact: Option<String>,
     /// How it introduces itself to web servers.
@@ -99,6 +101,7 @@ pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
         uptime_ms: view.context.now.moment.since(view.context.started),
         swarm: outside.swarm,
         addresses: outside.addresses,
+        reachability: outside.reachability,
         contact: outside.contact,
         user_agent: outside.user_agent,
         pace: outside.pace,

@@ -102,7 +102,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Leave
         | Event::Move { .. }
         | Event::Drain
-        | Event::Listening(_)
+        | Event::Reached(_)
         | Event::Asked { .. }
         | Event::Answered { .. }
         | Event::Gossiped { .. }

@@ -302,7 +302,7 @@ impl World {
         for member in known {
             self.schedule(me, 0, SimEventKind::Dial(member));
         }
-        self.tell(me, Event::Listening(format!("/sim/{number}")));
+        self.tell(me, Event::Reached(vec![format!("/sim/{number}")]));
         if self.faults.disk_is_full(number as u32) {
             self.tell(me, Event::Room(false));
         }

@@ -3,12 +3,14 @@
 mod activity;
 mod delegation;
 mod events;
+mod reachability;
 mod subject;
 mod visit_state;
 
 pub use activity::{Activity, Span, State, counted};
 pub use delegation::{DelegationView, MeasurementView, MigrationView};
 pub use events::{EventKind, EventOutcome, EventView, EventsView};
+pub use reachability::{ReachState, ReachabilityView};
 pub use subject::{Subject, SubjectError};
 pub use visit_state::VisitState;
 
@@ -66,6 +68,9 @@ pub struct StatusView {
     pub swarm: String,
     /// Addresses at which other members reach it (multiaddr with peer id).
     pub addresses: Vec<String>,
+    /// How others get to it.
+    #[serde(default)]
+    pub reachability: ReachabilityView,
     /// Where a site's owner can complain: from the configuration.
     pub contact: Option<String>,
     /// How it introduces itself to web servers.

@@ -155,6 +155,7 @@ function showStatus(status) {
   say("fig-waiting", number(status.waiting_urls));
   say("sub-waiting", plural(status.open_connections, "open connection"));
   say("version", `nearcrawl ${status.version}, up ${span(status.uptime_ms)}`);
+  say("reach", `reachability: ${status.reachability.state_text}`);
   say("hierarchy", `hierarchy ${status.hierarchy.hash.slice(0, 8)}, ${plural(status.hierarchy.subnets, "subnet")}`);
   const hits = status.caches.reduce((sum, cache) => sum + cache.hits, 0);
   const all = status.caches.reduce((sum, cache) => sum + cache.hits + cache.misses, 0);

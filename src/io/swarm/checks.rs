@@ -1,0 +1,232 @@
+//! Are we reached from outside? What members say who tried ([`super::dial_back`]), and how long it holds.
+
+use super::{dial_back::DialedBack, messages::Reached, port::Port};
+use libp2p::{Multiaddr, PeerId};
+use nearcrawl_model::address::AddressPolicy;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    time::{Duration, Instant},
+};
+
+/// Members that are asked in one round.
+pub(super) const MAX_ASKED: usize = 3;
+
+/// How long a round may take.
+const ROUND: Duration = Duration::from_secs(12);
+
+/// An address at which we were reached is given up if it was not for so long.
+const HOLDS_FOR: Duration = Duration::from_secs(3600);
+
+/// The next round comes so long after one in which we were reached, were not, or nobody answered.
+const AGAIN_REACHED: Duration = Duration::from_secs(1200);
+const AGAIN_NOT_REACHED: Duration = Duration::from_secs(300);
+const AGAIN_UNANSWERED: Duration = Duration::from_secs(10);
+
+/// What a member found out.
+#[derive(Clone, Debug)]
+struct Answer {
+    from: PeerId,
+    seen: IpAddr,
+    ports: Vec<(Port, bool)>,
+}
+
+/// The rounds, and what came of them.
+#[derive(Debug)]
+pub(super) struct Checks {
+    state: Reached,
+    /// Where we are reached, and until when that holds.
+    confirmed: BTreeMap<Multiaddr, Instant>,
+    /// Addresses that members see us at.
+    own: BTreeSet<IpAddr>,
+    answers: Vec<Answer>,
+    /// Members that were asked in the last round.
+    asked: usize,
+    /// When the present round ends.
+    ends: Option<Instant>,
+    next: Instant,
+}
+
+fn is_global(address: IpAddr) -> bool {
+    AddressPolicy::default().check_ip(address).is_ok()
+}
+
+impl Checks {
+    /// Nothing is known.
+    pub(super) fn new(now: Instant) -> Checks {
+        Checks {
+            state: Reached::Unknown,
+            confirmed: BTreeMap::new(),
+            own: BTreeSet::new(),
+            answers: Vec::new(),
+            asked: 0,
+            ends: None,
+            next: now,
+        }
+    }
+
+    /// Whether a round is to begin in which so many members would be asked. What one alone said is asked once more when there are two.
+    pub(super) fn is_due(&self, now: Instant, members: usize) -> bool {
+        let better = self.asked == 1 && members > 1;
+        self.ends.is_none() && members > 0 && (now >= self.next || better)
+    }
+
+    /// The next round comes now: something has changed.
+    pub(super) fn hurry(&mut self, now: Instant) {
+        self.next = now;
+    }
+
+    /// Nobody can reach us: we listen nowhere.
+    pub(super) fn listens_nowhere(&mut self) {
+        self.confirmed.clear();
+        self.state = Reached::Behind;
+    }
+
+    /// So many members were asked.
+    pub(super) fn begin(&mut self, now: Instant, members: usize) {
+        self.asked = members;
+        self.answers.clear();
+        self.ends = Some(now + ROUND);
+    }
+
+    /// A member answered; what it says without having been asked, or of other ports, is left aside.
+    pub(super) fn answered(&mut self, from: PeerId, ports: &[Port], answer: DialedBack) {
+        let DialedBack { seen: Some(seen), reached } = answer else { return };
+        let new = self.answers.len() < MAX_ASKED && self.answers.iter().all(|answer| answer.from != from);
+        if self.ends.is_some() && new && reached.len() == ports.len() {
+            let ports = ports.iter().copied().zip(reached).collect();
+            self.answers.push(Answer { from, seen: seen.to_canonical(), ports });
+        }
+    }
+
+    /// Looks at the clock. `open`: answers that are still awaited.
+    pub(super) fn tick(&mut self, now: Instant, open: usize) {
+        self.confirmed.retain(|_, until| now < *until);
+        if self.confirmed.is_empty() && self.state == Reached::Public {
+            self.state = Reached::Unknown;
+        }
+        if self.ends.is_some_and(|ends| now >= ends || open == 0) {
+            self.ends = None;
+            self.judge(now);
+        }
+    }
+
+    fn judge(&mut self, now: Instant) {
+        // Who is in our own network says nothing about others, if there are others.
+        if self.answers.iter().any(|answer| is_global(answer.seen)) {
+            self.answers.retain(|answer| is_global(answer.seen));
+        }
+        let answers = std::mem::take(&mut self.answers);
+        if answers.is_empty() {
+            self.next = now + AGAIN_UNANSWERED;
+            return;
+        }
+        let mut tried: BTreeMap<Multiaddr, (usize, usize)> = BTreeMap::new();
+        let mut seen: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for answer in &answers {
+            *seen.entry(answer.seen).or_default() += 1;
+            for (port, reached) in &answer.ports {
+                let (of, yes) = tried.entry(port.at(answer.seen)).or_default();
+                *of += 1;
+                *yes += usize::from(*reached);
+            }
+        }
+        // One of several may be wrong, or lie: two are believed, or all.
+        self.own = seen.iter().filter(|(_, count)| **count >= 2 || answers.len() == 1).map(|(address, _)| *address).collect();
+        let is_four = |address: &Multiaddr| matches!(address.iter().next(), Some(libp2p::multiaddr::Protocol::Ip4(_)));
+        let families: BTreeSet<bool> = tried.keys().map(is_four).collect();
+        self.confirmed.retain(|address, _| !families.contains(&is_four(address)));
+        let confirmed = tried.into_iter().filter(|(_, (of, yes))| *yes >= 2 || yes == of);
+        self.confirmed.extend(confirmed.map(|(address, _)| (address, now + HOLDS_FOR)));
+        (self.state, self.next) =
+            if self.confirmed.is_empty() { (Reached::Behind, now + AGAIN_NOT_REACHED) } else { (Reached::Public, now + AGAIN_REACHED) };
+    }
+
+    /// Whether others reach us.
+    pub(super) fn state(&self) -> Reached {
+        self.state
+    }
+
+    /// Where they do.
+    pub(super) fn confirmed(&self) -> impl Iterator<Item = &Multiaddr> {
+        self.confirmed.keys()
+    }
+
+    /// The addresses that members see us at.
+    pub(super) fn own(&self) -> &BTreeSet<IpAddr> {
+        &self.own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORTS: [Port; 2] = [Port::Tcp(4817), Port::Quic(4817)];
+
+    /// A round in which members see us at these addresses, and reach us or not.
+    fn round(checks: &mut Checks, now: Instant, answers: &[(&str, bool)]) -> Vec<String> {
+        assert!(checks.is_due(now, 2));
+        checks.begin(now, 2);
+        for (seen, reached) in answers {
+            let answer = DialedBack { seen: Some(seen.parse().unwrap()), reached: vec![*reached; 2] };
+            checks.answered(PeerId::random(), &PORTS, answer);
+        }
+        checks.tick(now, 0);
+        checks.confirmed().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_two_say_or_all_is_believed() {
+        let now = Instant::now();
+        let at = |checks: &Checks| checks.state();
+        let mut checks = Checks::new(now);
+        assert_eq!(at(&checks), Reached::Unknown);
+        assert_eq!(round(&mut checks, now, &[("1.1.1.1", true)]), ["/ip4/1.1.1.1/tcp/4817", "/ip4/1.1.1.1/udp/4817/quic-v1"]);
+        assert_eq!((at(&checks), checks.own().len()), (Reached::Public, 1));
+        let now = now + AGAIN_REACHED;
+        assert!(round(&mut checks, now, &[("1.1.1.1", true), ("1.1.1.1", false)]).is_empty());
+        assert_eq!(at(&checks), Reached::Behind);
+        let now = now + AGAIN_NOT_REACHED;
+        assert_eq!(round(&mut checks, now, &[("1.1.1.1", true), ("1.1.1.1", true), ("9.9.9.9", false)]).len(), 2);
+        assert_eq!(checks.own().iter().collect::<Vec<_>>(), [&"1.1.1.1".parse::<IpAddr>().unwrap()], "one alone does not say where we are");
+    }
+
+    #[test]
+    fn who_is_in_our_own_network_does_not_say_that_others_reach_us() {
+        let now = Instant::now();
+        let mut checks = Checks::new(now);
+        assert!(round(&mut checks, now, &[("192.168.1.5", true), ("1.1.1.1", false)]).is_empty());
+        assert_eq!(checks.state(), Reached::Behind);
+        let mut alone = Checks::new(now);
+        assert_eq!(round(&mut alone, now, &[("192.168.1.5", true)]).len(), 2, "a swarm in one network");
+    }
+
+    #[test]
+    fn an_address_is_forgotten_when_it_changes_and_when_nobody_confirms_it() {
+        let now = Instant::now();
+        let mut checks = Checks::new(now);
+        round(&mut checks, now, &[("1.1.1.1", true)]);
+        let now = now + AGAIN_REACHED;
+        assert_eq!(round(&mut checks, now, &[("8.8.8.8", true)])[0], "/ip4/8.8.8.8/tcp/4817");
+        assert_eq!(round(&mut checks, now + AGAIN_REACHED, &[]).len(), 2, "nobody answered");
+        checks.tick(now + HOLDS_FOR, 0);
+        assert_eq!((checks.confirmed().count(), checks.state()), (0, Reached::Unknown));
+    }
+
+    #[test]
+    fn answers_that_do_not_fit_and_second_ones_are_left_aside() {
+        let now = Instant::now();
+        let mut checks = Checks::new(now);
+        let (peer, seen) = (PeerId::random(), Some("1.1.1.1".parse().unwrap()));
+        checks.answered(peer, &PORTS, DialedBack { seen, reached: vec![true; 2] });
+        checks.begin(now, 1);
+        checks.answered(peer, &PORTS, DialedBack { seen, reached: vec![true; 5] });
+        checks.answered(peer, &PORTS, DialedBack::nothing());
+        checks.tick(now, 0);
+        assert_eq!(checks.state(), Reached::Unknown);
+        let soon = now + AGAIN_UNANSWERED / 2;
+        assert!(!checks.is_due(soon, 1) && checks.is_due(soon, 2) && checks.is_due(now + AGAIN_UNANSWERED, 1));
+        assert!(!checks.is_due(now + AGAIN_UNANSWERED, 0), "nobody is there");
+    }
+}
