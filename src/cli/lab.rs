@@ -9,6 +9,7 @@ mod figures;
 mod files;
 mod map;
 mod migration;
+mod nat;
 mod output;
 mod plot;
 mod report;
@@ -106,6 +107,9 @@ pub enum LabCommand {
     /// Check every report of real daemons against a generated web with known facts
     #[command(after_long_help = census::EXAMPLES, after_help = census::EXAMPLES)]
     Census(census::CensusArgs),
+    /// Check that real daemons behind routers of all kinds meet
+    #[command(after_long_help = nat::EXAMPLES, after_help = nat::EXAMPLES)]
+    Nat(nat::NatArgs),
     /// Serve the generated web of `lab depth` over HTTP
     #[command(after_long_help = serve::EXAMPLES, after_help = serve::EXAMPLES)]
     Serve(serve::ServeArgs),
@@ -184,6 +188,9 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, CommandErr
     if let LabCommand::Census(args) = &command {
         return census::census(args).await;
     }
+    if let LabCommand::Nat(args) = &command {
+        return nat::nat(args).await;
+    }
     let measure = move || match command {
         LabCommand::Delegation(args) => delegation(&args, style),
         LabCommand::Cache(args) => cache::cache(&args, style),
@@ -192,7 +199,7 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, CommandErr
         LabCommand::Figures(args) => figures::figures(&args),
         LabCommand::Map(args) => map::map(&args),
         LabCommand::Swarm(args) => swarm::swarm(&args),
-        LabCommand::Census(_) | LabCommand::Serve(_) => Ok(String::new()),
+        LabCommand::Census(_) | LabCommand::Nat(_) | LabCommand::Serve(_) => Ok(String::new()),
     };
     let measured = tokio::task::spawn_blocking(measure).await;
     measured.map_err(|why| CommandError::new(Exit::Internal, format!("the experiment broke off: {why}")))?

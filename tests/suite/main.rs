@@ -31,6 +31,7 @@ mod migration;
 mod modules;
 mod moved_hosts;
 mod moves;
+mod nat;
 mod netlab;
 mod opt_outs;
 mod package;

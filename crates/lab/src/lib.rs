@@ -9,6 +9,7 @@ pub mod demo;
 pub mod depth;
 pub mod map;
 pub mod migration;
+pub mod nat;
 pub mod oracle;
 pub mod reading;
 mod rng;

@@ -140,14 +140,19 @@ impl Common {
 
     /// Makes the key and configuration of the daemon at `address`.
     pub async fn prepare(&self, address: Ipv4Addr, bootstrap: Option<&str>) -> Result<Daemon, DaemonError> {
-        let config = self.write(&format!("{address}.toml"), &self.configuration(address, bootstrap))?;
+        self.prepare_as(&address.to_string(), address, &self.configuration(address, bootstrap)).await
+    }
+
+    /// Makes the key of a daemon at `address` with this configuration; its files have this name.
+    pub async fn prepare_as(&self, name: &str, address: Ipv4Addr, configuration: &str) -> Result<Daemon, DaemonError> {
+        let config = self.write(&format!("{name}.toml"), configuration)?;
         let path = config.display().to_string();
         let said = self.ask(&["init", "--config", &path, "--json"]).await?;
         let value: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
         let Some(access_point) = value.get("access_point").and_then(|id| id.as_str()) else {
             return Err(DaemonError::Unexpected { command: "init".to_owned(), said: tail(&said) });
         };
-        let log = self.directory.join(format!("{address}.log"));
+        let log = self.directory.join(format!("{name}.log"));
         Ok(Daemon { address, access_point: access_point.to_owned(), config, log, child: None })
     }
 }
