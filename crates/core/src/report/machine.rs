@@ -423,6 +423,12 @@ pub(super) fn whereabouts(cx: &Context, address: Option<IpAddr>) -> Whereabouts 
     }
 }
 
+/// Whether an access point is no member and owns nothing. Who lives is asked for at the first question: of most claims there is none.
+fn gone(members: &Membership, ownership: &Ownership) -> impl Fn(&AccessPoint) -> bool {
+    let live = OnceCell::new();
+    move |member| ownership.register().count(member) == 0 && !live.get_or_init(|| members.live()).contains(member)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -457,10 +463,4 @@ mod tests {
             assert_eq!((report.is_due(Moment(wait - 1)), report.is_due(Moment(wait))), (false, true));
         }
     }
-}
-
-/// Whether an access point is no member and owns nothing. Who lives is asked for at the first question: of most claims there is none.
-fn gone(members: &Membership, ownership: &Ownership) -> impl Fn(&AccessPoint) -> bool {
-    let live = OnceCell::new();
-    move |member| ownership.register().count(member) == 0 && !live.get_or_init(|| members.live()).contains(member)
 }
