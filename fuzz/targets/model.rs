@@ -4,6 +4,7 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     address::AddressPolicy,
+    admission::{AdmissionMode, AdmissionRule, Gate, MAX_LABEL, MAX_REASON, RootKey, SignedAdmission, SignedBytes},
     claim::{Claim, MAX_ANSWERS, SignedClaim},
     edition::{Edition, Endorsement},
     exported::{ExportPlace, LinkRow, MAX_IDS, MissingRow, PageRow},
@@ -50,6 +51,7 @@ crate::targets!("model":
     previous_page,
     roll_up,
     survey,
+    admission,
     edition,
     record_json,
     results_json,
@@ -112,6 +114,7 @@ fn response(bytes: &[u8]) {
             surveys.iter().for_each(check_survey);
         }
         Some(Response::OptOuts(statements)) => statements.iter().for_each(check_statement),
+        Some(Response::Admissions(statements)) => statements.iter().for_each(check_admission),
         Some(Response::VoterLists(lists)) => lists.iter().for_each(check_list),
         Some(Response::ProbeDeclined(_, receipts)) => receipts.iter().for_each(check_receipt),
         _ => {}
@@ -123,6 +126,7 @@ fn gossip(bytes: &[u8]) {
         Some(Gossip::Claims(claims)) => claims.iter().for_each(check_claim),
         Some(Gossip::RollUp(roll_up)) => check_summary(&roll_up.summary),
         Some(Gossip::OptOuts(statements)) => statements.iter().for_each(check_statement),
+        Some(Gossip::Admissions(statements)) => statements.iter().for_each(check_admission),
         _ => {}
     }
 }
@@ -345,6 +349,38 @@ fn check_statement(signed: &SignedStatement) {
     assert_eq!(postcard::to_stdvec(&statement).as_deref(), Ok(&signed.bytes[..]));
     assert_eq!((signed.head(&statement).id, signed.head(&statement).revision), (statement.id(), statement.revision));
     assert!(signed.open().is_err() || signed.open().as_ref() == Ok(&statement));
+}
+
+/// A statement about a member has one encoding, is within its limits, and lets nobody in whom the root did not certify.
+fn check_admission(signed: &SignedAdmission) {
+    use nearcrawl_model::admission::{Admission, MAX_STATEMENT_BYTES};
+    let Ok(statement) = signed.read() else { return };
+    assert!(signed.statement.bytes.len() <= MAX_STATEMENT_BYTES);
+    assert_eq!(postcard::to_stdvec(&statement).as_deref(), Ok(&signed.statement.bytes[..]));
+    match &statement {
+        Admission::Certificate(one) => assert!(one.label.len() <= MAX_LABEL && one.issued < one.expires),
+        Admission::Expulsion(one) => assert!(!one.reason.is_empty() && one.reason.len() <= MAX_REASON),
+    }
+    assert_eq!(signed.head(&statement).id, statement.id());
+    // The root that it names is anybody's; this one signed nothing.
+    let root = RootKey([7; 32]);
+    assert!(signed.open(&root).is_err());
+    let rule = AdmissionRule { mode: AdmissionMode::Invite, swarm: Some(root), ..AdmissionRule::default() };
+    assert!(Gate { rule, ..Gate::default() }.judge_shown(&statement.member(), Some(signed), WallTime(0)).is_err());
+    assert_eq!(signed.to_string().parse::<SignedAdmission>().as_ref(), Ok(signed));
+}
+
+/// A certificate or an expulsion: as a message, as the bytes that are signed, as text.
+fn admission(bytes: &[u8]) {
+    if let Some(signed) = read::<SignedAdmission>(bytes) {
+        check_admission(&signed);
+    }
+    let statement = SignedBytes { bytes: bytes.to_vec(), signature: vec![0; 64] };
+    check_admission(&SignedAdmission { statement, inviter: None });
+    if let Ok(signed) = text(bytes).parse::<SignedAdmission>() {
+        check_admission(&signed);
+    }
+    read_text::<RootKey>(text(bytes));
 }
 
 /// A signed survey, or the bytes of one.

@@ -5,6 +5,7 @@
 pub mod access_point;
 pub mod account;
 pub mod address;
+pub mod admission;
 pub mod allowance;
 pub mod claim;
 pub mod cross_table;

@@ -4,6 +4,7 @@
 
 use super::{
     access_point::AccessPoint,
+    admission::SignedAdmission,
     claim::{Answer, SignedClaim},
     cross_table::CrossTable,
     distances::Distances,
@@ -182,6 +183,11 @@ pub enum Request {
     CompareOptOuts(StatementsDigest),
     /// Send these statements about opt-outs, at most [`MAX_TOLD`]. Answered with [`Response::OptOuts`].
     SendOptOuts(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<StatementId>),
+    /// The sender's certificates and expulsions have this digest; which ones does the receiver have? Answered with
+    /// [`Response::AdmissionHeads`].
+    CompareAdmissions(StatementsDigest),
+    /// Send these certificates and expulsions, at most [`MAX_TOLD`]. Answered with [`Response::Admissions`].
+    SendAdmissions(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<StatementId>),
 }
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
@@ -321,6 +327,10 @@ pub enum Response {
     OptOutHeads(#[serde(deserialize_with = "statement_heads")] Option<Vec<StatementHead>>),
     /// To `SendOptOuts`: those of them that the answering member has.
     OptOuts(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedStatement>),
+    /// To `CompareAdmissions`: those that the answering member has, in order; none if they are the same as the sender's.
+    AdmissionHeads(#[serde(deserialize_with = "statement_heads")] Option<Vec<StatementHead>>),
+    /// To `SendAdmissions`: those of them that the answering member has.
+    Admissions(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedAdmission>),
 }
 
 fn statement_heads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<StatementHead>>, D::Error> {
@@ -375,6 +385,8 @@ pub enum Gossip {
     Surveys(#[serde(deserialize_with = "at_most::<_, _, MAX_SURVEYS>")] Vec<SurveyHead>),
     /// Statements about opt-outs that are new, at most [`MAX_TOLD`].
     OptOuts(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedStatement>),
+    /// Certificates and expulsions that are new, at most [`MAX_TOLD`].
+    Admissions(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedAdmission>),
 }
 
 /// What any program, member or not, may ask if the configuration allows it.

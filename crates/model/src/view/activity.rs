@@ -64,6 +64,11 @@ pub enum Activity {
         /// Milliseconds until the first tree is due again; none if no revisit is planned.
         next: Option<Millis>,
     },
+    /// It may not be a member, and asks no server anything.
+    NotAdmitted {
+        /// The reason, as a sentence.
+        why: String,
+    },
     /// Other members exist, but none answers.
     NoPeersReachable,
     /// Cut off from the swarm: it stopped so that no server is visited twice.
@@ -100,7 +105,7 @@ impl Activity {
             | Activity::BudgetSpent { .. }
             | Activity::HeldBack { .. }
             | Activity::Done { .. } => State::Idle,
-            Activity::NoPeersReachable | Activity::Fenced { .. } => State::Fenced,
+            Activity::NoPeersReachable | Activity::Fenced { .. } | Activity::NotAdmitted { .. } => State::Fenced,
             Activity::Resting(rest) if !rest.is_spent() => State::Paused,
             Activity::LimitReached { .. } | Activity::Resting(_) => State::Stopped,
             Activity::Stopping | Activity::Leaving => State::Leaving,
@@ -136,6 +141,7 @@ impl fmt::Display for Activity {
             Activity::Done { next: Some(next) } => write!(f, "no work: everything is fetched, next visit in {}", Span(*next)),
             Activity::Done { next: None } => f.write_str("no work: everything is fetched"),
             Activity::NoPeersReachable => f.write_str("no member reachable"),
+            Activity::NotAdmitted { why } => f.write_str(why),
             Activity::Fenced { why } => write!(f, "fenced: {why}"),
             Activity::LimitReached { limit } => write!(f, "stopped: {limit}"),
             Activity::Resting(rest) => write!(f, "{rest}"),

@@ -6,6 +6,7 @@ use ed25519_dalek::SigningKey;
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
     account::LevelCounts,
+    admission::{Admission, Certificate as MemberCertificate, Expulsion, Issuer, RootKey, SignedAdmission},
     claim::{Answer, Claim, ClaimReason, SignedClaim},
     cross_table::CrossTable,
     distances::Distances,
@@ -88,6 +89,9 @@ pub(super) fn all() -> Vec<Sample> {
     add(Sample::new("survey", "with-a-sample-signed", SignedSurvey::sign(&survey_with_sample(), &key(2)).unwrap()));
     add(Sample::new("opt-out", "as-it-is-signed", statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt)));
     add(Sample::new("opt-out", "signed", statements()));
+    add(Sample::new("admission", "certificate-as-it-is-signed", certificate(Issuer::Inviter(member(2)), false)));
+    add(Sample::new("admission", "expulsion-as-it-is-signed", expulsion(Issuer::Root)));
+    add(Sample::new("admission", "signed", admissions()));
     add(Sample::new("receipt", "as-it-is-signed", receipt()));
     add(Sample::new("receipt", "signed", SignedReceipt::sign(&receipt(), &key(2))));
     add(Sample::new("list", "founded", SignedList::founded_by(&key(1))));
@@ -351,6 +355,8 @@ fn request(request: &Request) -> &'static str {
         Request::SendSurveys(_) => "send-surveys",
         Request::CompareOptOuts(_) => "compare-opt-outs",
         Request::SendOptOuts(_) => "send-opt-outs",
+        Request::CompareAdmissions(_) => "compare-admissions",
+        Request::SendAdmissions(_) => "send-admissions",
         Request::Distinct(_) => "distinct",
         Request::SurveyProbes(_) => "survey-probes",
         Request::ProbeTurn(_) => "probe-turn",
@@ -422,6 +428,8 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::ProbeTurn("192.0.2.7".parse().unwrap())),
         ("", Request::CompareOptOuts(StatementsDigest::of([&statement_head()]))),
         ("", Request::SendOptOuts(vec![statement_head().id])),
+        ("", Request::CompareAdmissions(StatementsDigest::of([&admission_head()]))),
+        ("", Request::SendAdmissions(vec![admission_head().id])),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -485,6 +493,8 @@ fn response(response: &Response) -> &'static str {
         Response::Surveys(_) => "surveys",
         Response::OptOutHeads(_) => "opt-out-heads",
         Response::OptOuts(_) => "opt-outs",
+        Response::AdmissionHeads(_) => "admission-heads",
+        Response::Admissions(_) => "admissions",
         Response::Distinct(_) => "distinct",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
@@ -533,6 +543,9 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::OptOutHeads(Some(vec![statement_head()]))),
         ("-equal", Response::OptOutHeads(None)),
         ("", Response::OptOuts(statements())),
+        ("", Response::AdmissionHeads(Some(vec![admission_head()]))),
+        ("-equal", Response::AdmissionHeads(None)),
+        ("", Response::Admissions(admissions())),
         ("", Response::Distinct(Some(Box::new(distinct_sets())))),
         ("-as-known", Response::Distinct(None)),
         ("", Response::SurveyProbes(Some(Box::new(survey_probes())))),
@@ -583,6 +596,7 @@ fn gossip(gossip: &Gossip) -> &'static str {
         Gossip::Distances(_) => "distances",
         Gossip::Surveys(_) => "surveys",
         Gossip::OptOuts(_) => "opt-outs",
+        Gossip::Admissions(_) => "admissions",
     }
 }
 
@@ -603,6 +617,7 @@ fn gossips() -> Vec<Gossip> {
         Gossip::Distances(distances),
         Gossip::Surveys(vec![survey_head()]),
         Gossip::OptOuts(statements()),
+        Gossip::Admissions(admissions()),
     ]
 }
 
@@ -689,6 +704,40 @@ fn statements() -> Vec<SignedStatement> {
 fn statement_head() -> StatementHead {
     let statement = statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt);
     SignedStatement::sign(&statement, &key(2)).unwrap().head(&statement)
+}
+
+fn root() -> RootKey {
+    RootKey(key(9).verifying_key().to_bytes())
+}
+
+fn certificate(issuer: Issuer, may_invite: bool) -> Admission {
+    Admission::Certificate(MemberCertificate {
+        swarm: root(),
+        issuer,
+        member: if may_invite { member(2) } else { member(3) },
+        may_invite,
+        issued: WallTime(1_700_000_000_000),
+        expires: WallTime(1_800_000_000_000),
+        label: "Nairobi".to_owned(),
+    })
+}
+
+fn expulsion(issuer: Issuer) -> Admission {
+    let at = WallTime(1_700_000_000_000);
+    Admission::Expulsion(Expulsion { swarm: root(), issuer, member: member(3), serial: 300, at, reason: "asked too much".to_owned() })
+}
+
+/// Of the root and of an inviter, one of each kind.
+fn admissions() -> Vec<SignedAdmission> {
+    let by_root = |statement| SignedAdmission::by_root(&statement, &key(9)).unwrap();
+    let (inviter, issuer) = (by_root(certificate(Issuer::Root, true)), Issuer::Inviter(member(2)));
+    let by_inviter = |statement| SignedAdmission::by_inviter(&statement, &key(2), &inviter).unwrap();
+    vec![inviter.clone(), by_inviter(certificate(issuer, false)), by_root(expulsion(Issuer::Root)), by_inviter(expulsion(issuer))]
+}
+
+fn admission_head() -> StatementHead {
+    let signed = admissions().remove(1);
+    signed.head(&signed.read().unwrap())
 }
 
 fn double_vote() -> DoubleVote {
