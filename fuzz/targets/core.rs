@@ -17,6 +17,7 @@ use nearcrawl_core::{
 use nearcrawl_hierarchy::{Builder, FurtherPrefix, Hierarchy};
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::{AdmissionRule, RootKey},
     claim::{Claim, SignedClaim},
     fetch::{FetchError, LocatedHost, ProbeKind, ProbeReport, ResolveError},
     fingerprint::FingerprintKey,
@@ -122,6 +123,7 @@ fn settings() -> Settings {
         max_parallel_rounds: 4,
         contacts_per_subnet: 15,
         ignore_orders_of: Default::default(),
+        admission: AdmissionRule { swarm: Some(RootKey(key(9).verifying_key().to_bytes())), ..AdmissionRule::default() },
         max_lookups: 8,
         revisit: 30 * 86_400_000,
         new_hosts: Default::default(),
@@ -172,7 +174,7 @@ impl Played {
         let now = Now { moment: Moment(1_000_000), wall: WallTime(1_700_000_000_000) };
         let signed = told.signed.into_iter().map(|(by, claim)| accepted(claim, by)).take(8);
         // What is no page of the book is no survey and no statement either, and the other way round.
-        let (surveys, survey_probes, opt_outs) = (told.contacts.clone(), told.contacts.clone(), told.contacts.clone());
+        let [surveys, survey_probes, opt_outs, admissions] = std::array::from_fn(|_| told.contacts.clone());
         let identity = Identity {
             key: key(1),
             incarnation: u64::from(told.incarnation),
@@ -187,6 +189,8 @@ impl Played {
             surveys,
             survey_probes,
             opt_outs,
+            admissions,
+            certificate: None,
         };
         let crawler = Crawler::new(identity, settings(), HIERARCHY.clone(), now);
         let mut played = Played { crawler, now, asked: Vec::new() };
@@ -322,7 +326,7 @@ fn author(gossip: &Gossip) -> AccessPoint {
         Gossip::RollUp(roll_up) => roll_up.owner,
         Gossip::Endorsement(endorsement) => endorsement.by,
         Gossip::Distances(told) => told.from,
-        Gossip::Surveys(_) | Gossip::OptOuts(_) => member(2),
+        Gossip::Surveys(_) | Gossip::OptOuts(_) | Gossip::Admissions(_) => member(2),
     }
 }
 

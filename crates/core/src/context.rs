@@ -13,6 +13,7 @@ use ed25519_dalek::SigningKey;
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::NotAdmitted,
     allowance::Rest,
     fingerprint::FingerprintKey,
     ids::{QuestionId, Ticket},
@@ -44,6 +45,8 @@ pub(crate) struct Context {
     pub(crate) wishes: InEffect,
     /// Whom nobody may ask anything.
     pub(crate) opted_out: OptedOut,
+    /// Who is known to be no member, this access point included, and why.
+    pub(crate) excluded: BTreeMap<AccessPoint, NotAdmitted>,
     pub(crate) hierarchy: Arc<Hierarchy>,
     pub(crate) started: Moment,
     pub(crate) now: Now,
@@ -76,6 +79,7 @@ impl Context {
             secret,
             wishes: InEffect::default(),
             opted_out: OptedOut::default(),
+            excluded: BTreeMap::new(),
             hierarchy,
             started: now.moment,
             now,
@@ -275,6 +279,7 @@ impl Context {
             max_parallel_rounds: 4,
             contacts_per_subnet: 15,
             ignore_orders_of: Default::default(),
+            admission: Default::default(),
             max_lookups: crate::routing::locator::MAX_LOOKUPS,
             revisit: 7 * 86_400_000,
             new_hosts: Default::default(),

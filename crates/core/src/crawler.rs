@@ -55,6 +55,7 @@ pub struct Crawler {
     pub(crate) relay: Relay,
     pub(crate) surveys: crate::survey::Surveys,
     pub(crate) opt_outs: crate::opt_out::OptOuts,
+    pub(crate) admissions: crate::admission::Admissions,
     /// Whether a signal is being carried out.
     settling: bool,
 }
@@ -85,6 +86,7 @@ impl Crawler {
             relay: Relay::new(now),
             surveys: Default::default(),
             opt_outs: Default::default(),
+            admissions: Default::default(),
             settling: false,
             context: Context::new((me, identity.key, identity.store), identity.fingerprints, hierarchy, settings, now),
         };
@@ -92,6 +94,7 @@ impl Crawler {
         crawler.delegation.wake(&crawler.context, &identity.contacts);
         crawler.surveys.wake(&mut crawler.context, &identity.surveys, &identity.survey_probes);
         crawler.opt_outs.wake(&mut crawler.context, &identity.opt_outs);
+        crawler.admissions.wake(&mut crawler.context, &identity.admissions, identity.certificate);
         crawler.wake_claims(identity.claims);
         crawler
     }
@@ -152,6 +155,7 @@ impl Crawler {
             Event::Survey(event) => self.survey(event),
             Event::OptOut(event) => self.opt_out(event),
             Event::Scope(scope) => self.change_scope(*scope),
+            Event::Admission(event) => self.admission(event),
             Event::Hierarchy(hierarchy) => self.change_hierarchy(hierarchy),
             Event::AtHand(at_hand) => self.hierarchy_version.at_hand(&self.context, at_hand),
             Event::Given { edition, hierarchy } => self.hierarchy_version.given(&mut self.context, edition, hierarchy),
@@ -208,6 +212,7 @@ impl Crawler {
             relay: &self.relay,
             surveys: &self.surveys,
             opt_outs: &self.opt_outs,
+            admissions: &self.admissions,
         }
     }
 
@@ -247,6 +252,7 @@ impl Crawler {
             }
             Signal::MemberConnected(who) => {
                 self.opt_outs.compare_with(&mut self.context, who);
+                self.admissions.compare_with(&mut self.context, who);
                 self.voting.connected(&mut self.context, who);
                 self.replication.connected(&mut self.context, who);
                 self.ownership.compare_with(&mut self.context, &self.membership, who);
@@ -257,6 +263,7 @@ impl Crawler {
                 self.delegation.member_died(&self.context, gone);
                 self.dead(gone);
             }
+            Signal::AdmissionChanged(who) => self.admission_changed(who),
             Signal::NextOwnerChanged(subnet) => self.next_owner_changed(subnet),
             Signal::HandOverCalledOff(subnet) => self.hand_over_called_off(subnet),
             Signal::HandOverCloses(last_row) => self.hand_over_closes(last_row.map(|row| *row)),

@@ -12,7 +12,7 @@ use crate::{
     },
     crawler::{Crawler, MAX_OUTGOING},
     delegation::{self, Delegation, prober::ProbeOrder},
-    event::{Command, CopyAnswer, OptOutEvent, PeerCommand, StoreCommand, SurveyEvent},
+    event::{AdmissionEvent, Command, CopyAnswer, OptOutEvent, PeerCommand, StoreCommand, SurveyEvent},
     membership::shutdown::Unfinished,
     migration::{
         Migration,
@@ -59,6 +59,9 @@ use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
+
+/// What those say is counted who are known to be no members.
+pub(crate) const EXCLUDED: &str = "messages of those who were expelled or whose certificates ended";
 
 /// So many URLs are taken of one hand-off: a member sends 256 at most, and each costs the loop time.
 const MAX_HANDED_OVER: usize = 1_024;
@@ -165,6 +168,9 @@ impl Crawler {
 impl Crawler {
     /// A member told every member something.
     pub(crate) fn gossiped(&mut self, author: AccessPoint, gossip: Gossip) {
+        if self.context.excluded.contains_key(&author) {
+            return self.context.refuse(EXCLUDED);
+        }
         match gossip {
             Gossip::Claims(proofs) => self.hear_claims(proofs),
             Gossip::RollUp(roll_up) if roll_up.owner != author => self.context.refuse("totals in the name of another member"),
@@ -178,6 +184,7 @@ impl Crawler {
             Gossip::Distances(told) => self.delegation.distances_told(&mut self.context, &self.membership, told),
             Gossip::Surveys(heads) => self.surveys.told(&mut self.context, author, &heads),
             Gossip::OptOuts(signed) => self.hear_opt_outs(signed),
+            Gossip::Admissions(signed) => self.admissions.hear(&mut self.context, signed),
         }
     }
 
@@ -1398,6 +1405,35 @@ impl Crawler {
     /// Whether nothing but links that a survey's countries or organisations might have wanted lead to a host, which is elsewhere.
     fn is_out_of_scope(&self, located: &LocatedHost) -> bool {
         self.routing.outbox().has_links_alone(&located.host) && !self.context.admits_at(&located.host, located.address)
+    }
+}
+
+/// Certificates and expulsions say who is a member.
+impl Crawler {
+    /// People gave one, a member showed one, or some are durable.
+    pub(crate) fn admission(&mut self, event: AdmissionEvent) {
+        match event {
+            AdmissionEvent::Given { number, signed } => self.admissions.given(&mut self.context, number, *signed),
+            AdmissionEvent::Shown(signed) => self.admissions.shown(&mut self.context, *signed),
+            AdmissionEvent::Stored { write } => self.admissions.stored(&mut self.context, &self.membership, write),
+        }
+    }
+
+    /// One may be a member no more: its vote and its copies are replaced, and its subnets are taken over as after its death. Or it may be one
+    /// again.
+    pub(crate) fn admission_changed(&mut self, who: AccessPoint) {
+        if !self.context.excluded.contains_key(&who) {
+            self.voting.member_is_back(&who);
+            return self.membership.readmit(&mut self.context, who);
+        }
+        self.voting.member_left(who);
+        self.replica_left(who);
+        self.membership.exclude(&mut self.context, who);
+    }
+
+    /// Certificates end, statements are compared.
+    pub(crate) fn tick_admissions(&mut self) {
+        self.admissions.tick(&mut self.context, &self.membership);
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::{Gate, SignedAdmission},
     allowance::Rest,
     claim::SignedClaim,
     cross_table::Pair,
@@ -279,6 +280,8 @@ pub enum Event {
     Survey(SurveyEvent),
     /// An opt-out is asked for, its proof was looked for, or what is said of one is durable.
     OptOut(OptOutEvent),
+    /// A certificate or an expulsion came, or one is durable.
+    Admission(AdmissionEvent),
     /// Another hierarchy is to be used from now on.
     Hierarchy(Arc<Hierarchy>),
     /// Which editions of the hierarchy the process has when it starts.
@@ -342,6 +345,25 @@ pub enum OptOutEvent {
     /// Statements are durable.
     Stored {
         /// The number of their [`StoreCommand::KeepOptOuts`].
+        write: WriteId,
+    },
+}
+
+/// What happens to certificates and expulsions.
+#[derive(Clone, Debug)]
+pub enum AdmissionEvent {
+    /// People gave one, to be told to all. What comes of it is to be read by its number.
+    Given {
+        /// The number, above those before.
+        number: u64,
+        /// The statement.
+        signed: Box<SignedAdmission>,
+    },
+    /// A member showed this certificate when it connected, or who refuses this access point showed why.
+    Shown(Box<SignedAdmission>),
+    /// Statements are durable.
+    Stored {
+        /// The number of their [`StoreCommand::KeepAdmissions`].
         write: WriteId,
     },
 }
@@ -489,6 +511,15 @@ pub enum StoreCommand {
         /// What it says.
         bytes: Vec<u8>,
     },
+    /// Store a page of certificates and expulsions durably; it replaces the page before. Answered with [`AdmissionEvent::Stored`].
+    KeepAdmissions {
+        /// To be named when it is done.
+        write: WriteId,
+        /// Its number, below [`crate::admission::PAGES`].
+        page: u8,
+        /// What it says.
+        bytes: Vec<u8>,
+    },
     /// Store a page of the book of contacts; it replaces the page before.
     KeepContacts {
         /// Its number, below [`crate::delegation::contacts::PAGES`].
@@ -617,6 +648,8 @@ pub enum PeerCommand {
         /// The answer.
         answer: Option<Response>,
     },
+    /// Let in only who passes this gate, and close the connections to members that do not any more.
+    Guard(Arc<Gate>),
     /// Send rows to a replica.
     Copy(CopyOrder),
     /// Ask a member for all rows of a subnet, or of a host in it; they are judged before they are stored.

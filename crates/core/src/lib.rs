@@ -5,6 +5,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod admission;
 pub mod allowance;
 pub mod clock_cache;
 pub(crate) mod context;
@@ -27,6 +28,7 @@ pub(crate) mod requests;
 pub mod routing;
 mod settings;
 pub(crate) mod signal;
+pub(crate) mod statements;
 pub(crate) mod survey;
 pub mod timers;
 pub mod voting;

@@ -65,6 +65,12 @@ pub(crate) enum Pending {
     OptOuts,
     /// Whether it has heard these statements about opt-outs.
     OptOutsTold(Vec<StatementId>),
+    /// Which certificates and expulsions a member has.
+    AdmissionHeads,
+    /// Certificates and expulsions of a member.
+    Admissions,
+    /// A member is told these certificates and expulsions.
+    AdmissionsTold(Vec<StatementId>),
 }
 
 /// What a member was asked in a comparison of ownership maps.

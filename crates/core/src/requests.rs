@@ -4,6 +4,7 @@ use crate::{
     context::Context,
     crawler::Crawler,
     delegation::prober::ProbeOrder,
+    effects::EXCLUDED,
     event::{Command, HierarchyCommand, PeerCommand, StoreCommand},
     migration::handover::Offer,
     pending::Pending,
@@ -51,6 +52,10 @@ impl Crawler {
         // It is for the process that holds the lease of our key. What is not answered is asked through a third member, which may reach that.
         if self.voting.is_a_copy(self.context.now.moment, self.context.me) {
             return;
+        }
+        if let Some(why) = self.context.excluded.get(&from).map(ToString::to_string) {
+            self.context.refuse(EXCLUDED);
+            return self.answer(ticket, Response::Refused(why));
         }
         self.relay.heard(&self.context, from);
         self.asked(from, ticket, request);
@@ -125,6 +130,8 @@ impl Crawler {
             Request::SendSurveys(ids) => self.surveys.wanted(&mut self.context, ticket, &ids),
             Request::CompareOptOuts(theirs) => self.opt_outs.compared(&mut self.context, ticket, theirs),
             Request::SendOptOuts(ids) => self.opt_outs.wanted(&mut self.context, ticket, &ids),
+            Request::CompareAdmissions(theirs) => self.admissions.compared(&mut self.context, ticket, theirs),
+            Request::SendAdmissions(ids) => self.admissions.wanted(&mut self.context, ticket, &ids),
             Request::CompareRows(journals) => self.replication.compare_rows(&mut self.context, &self.ownership, from, ticket, journals),
             Request::TellClaims(proofs) => {
                 self.answer(ticket, Response::Noted);
@@ -190,6 +197,21 @@ impl Crawler {
         self.settle_signals();
     }
 
+    /// Takes in an answer to what we asked or told of opt-outs and admissions.
+    fn compared(&mut self, from: AccessPoint, pending: Pending, answer: Option<Response>) {
+        match (pending, answer) {
+            (Pending::OptOutHeads, Some(Response::OptOutHeads(Some(theirs)))) => self.opt_outs.heads_came(&mut self.context, from, &theirs),
+            (Pending::OptOuts, Some(Response::OptOuts(signed))) => self.hear_opt_outs(signed),
+            (Pending::OptOutsTold(ids), Some(_)) => self.opt_outs.acknowledged(from, &ids),
+            (Pending::AdmissionHeads, Some(Response::AdmissionHeads(Some(theirs)))) => {
+                self.admissions.heads_came(&mut self.context, from, &theirs)
+            }
+            (Pending::Admissions, Some(Response::Admissions(signed))) => self.admissions.hear(&mut self.context, signed),
+            (Pending::AdmissionsTold(ids), Some(Response::Noted)) => self.admissions.acknowledged(from, &ids),
+            _ => {}
+        }
+    }
+
     /// Takes in an answer to a question of ours.
     fn answered(&mut self, question: QuestionId, from: AccessPoint, answer: Option<Response>) {
         let Some(pending) = self.context.pending.remove(&question) else { return };
@@ -237,10 +259,8 @@ impl Crawler {
             (Pending::SurveyHeads, Some(Response::SurveyHeads(Some(theirs)))) => self.surveys.heads_came(&mut self.context, from, &theirs),
             (Pending::Surveys, Some(Response::Surveys(signed))) => self.surveys.came(&mut self.context, signed),
             (Pending::SurveyHeads | Pending::Surveys, _) => {}
-            (Pending::OptOutHeads, Some(Response::OptOutHeads(Some(theirs)))) => self.opt_outs.heads_came(&mut self.context, from, &theirs),
-            (Pending::OptOuts, Some(Response::OptOuts(signed))) => self.hear_opt_outs(signed),
-            (Pending::OptOutsTold(ids), Some(_)) => self.opt_outs.acknowledged(from, &ids),
-            (Pending::OptOutHeads | Pending::OptOuts | Pending::OptOutsTold(_), _) => {}
+            (it @ (Pending::OptOutHeads | Pending::OptOuts | Pending::OptOutsTold(_)), answer) => self.compared(from, it, answer),
+            (it @ (Pending::AdmissionHeads | Pending::Admissions | Pending::AdmissionsTold(_)), answer) => self.compared(from, it, answer),
             (Pending::Distinct, Some(Response::Distinct(sets))) => self.report.sets_came(from, Some(sets.map(|sets| *sets))),
             (Pending::Distinct, _) => self.report.sets_came(from, None),
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),

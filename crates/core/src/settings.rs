@@ -6,7 +6,13 @@ use crate::{
 };
 use ed25519_dalek::SigningKey;
 use nearcrawl_model::{
-    access_point::AccessPoint, claim::SignedClaim, fetch::ProbeKind, fingerprint::FingerprintKey, replica::StoreId, time::Millis,
+    access_point::AccessPoint,
+    admission::{AdmissionRule, SignedAdmission},
+    claim::SignedClaim,
+    fetch::ProbeKind,
+    fingerprint::FingerprintKey,
+    replica::StoreId,
+    time::Millis,
 };
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -55,6 +61,8 @@ pub struct Settings {
     pub member: bool,
     /// Members whose operators' orders to ask nothing of a server are ignored here.
     pub ignore_orders_of: BTreeSet<AccessPoint>,
+    /// Who may be a member.
+    pub admission: AdmissionRule,
     /// SWIM's times.
     pub membership: SwimConfig,
     /// How long the swarm waits.
@@ -105,4 +113,8 @@ pub struct Identity {
     pub survey_probes: Vec<Vec<u8>>,
     /// The statements about opt-outs, as [`StoreCommand::KeepOptOuts`] had them stored.
     pub opt_outs: Vec<Vec<u8>>,
+    /// Certificates and expulsions, as [`StoreCommand::KeepAdmissions`] had them stored.
+    pub admissions: Vec<Vec<u8>>,
+    /// The certificate that people gave this access point.
+    pub certificate: Option<SignedAdmission>,
 }

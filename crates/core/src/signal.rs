@@ -42,6 +42,8 @@ pub(crate) enum Signal {
     MemberConnected(AccessPoint),
     /// To delegation, ownership and replication: the roster gave a member up.
     MemberDied(AccessPoint),
+    /// To voting, replication and membership: this access point may be a member no more, or may be one again.
+    AdmissionChanged(AccessPoint),
     /// To replication: the next owner of a subnet is known, or there is none any more; it is one of the replicas.
     NextOwnerChanged(Subnet),
     /// To replication, crawl and routing: a subnet that was to be handed over stays.

@@ -65,6 +65,7 @@ pub(crate) const TIMERS: &[Timer] = &[
         Crawler::tick_surveys,
     ),
     timer("opt_out", "finds sites that came since and are opted out", 10 * SECOND, Crawler::look_for_proofs),
+    timer("admission", "ends certificates; tells and compares them and expulsions with other members", SECOND, Crawler::tick_admissions),
     timer("opt_out", "looks for proofs of opt-outs; compares what is said of them with other members", SECOND, Crawler::tick_opt_outs),
     timer("voting", "forgets accepted claims that every member knows", MINUTE, Crawler::tidy_votes),
     timer("delegation", "forgets rests and reservations that are over", MINUTE, |c| c.delegation.tidy(&c.context)),

@@ -186,6 +186,7 @@ fn settings(joins: bool) -> Settings {
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
         ignore_orders_of: Default::default(),
+        admission: Default::default(),
         max_lookups: MAX_LOOKUPS,
         revisit: 86_400_000,
         new_hosts: Default::default(),
@@ -473,6 +474,8 @@ fn side(who: usize, claims: Vec<SignedClaim>, lists: Vec<SignedList>, hierarchy:
         surveys: Vec::new(),
         survey_probes: Vec::new(),
         opt_outs: Vec::new(),
+        admissions: Vec::new(),
+        certificate: None,
     };
     let now = Now { moment: Moment(0), wall: WallTime(1_700_000_000_000) };
     let crawler = Crawler::new(identity, settings(who == NEWCOMER), hierarchy.clone(), now);

@@ -104,6 +104,18 @@ impl Membership {
         self.changed(cx);
     }
 
+    /// This access point may be a member no more: it counts as gone for good.
+    pub(crate) fn exclude(&mut self, cx: &mut Context, who: AccessPoint) {
+        self.roster.farewell(cx.now.moment, who, true);
+        self.changed(cx);
+    }
+
+    /// This access point may be a member again. SWIM may have found it alive before that was known.
+    pub(crate) fn readmit(&mut self, cx: &mut Context, who: AccessPoint) {
+        let found = self.swim.members().find(|member| member.access_point == who).cloned();
+        self.carry_out_these(cx, found.map(Output::Up).into_iter().collect());
+    }
+
     /// The voters renewed our lease until then, or did not.
     pub(crate) fn leased(&mut self, until: Option<Moment>, why_not: NoLease) {
         self.lease = (until, why_not);
@@ -132,6 +144,8 @@ impl Membership {
                     self.know(cx, to, addresses);
                     cx.ask(to, Pending::Swim, Request::Swim(bytes));
                 }
+                // SWIM may hear of it from members that do not know yet.
+                Output::Up(member) if cx.excluded.contains_key(&member.access_point) => {}
                 Output::Up(member) => {
                     let who = member.access_point;
                     self.know(cx, who, member.addresses);
@@ -272,6 +286,8 @@ impl Membership {
 pub enum HeldBack {
     /// On the way out.
     Stopping,
+    /// It is no member, and why.
+    NotAdmitted(String),
     /// Without a lease.
     NoLease(NoLease),
     /// The ownership map has not been compared with any member yet.

@@ -18,13 +18,13 @@ use super::{
     in_force::{InForce, OptedOut},
     looks::{Look, Looks},
     register::{KeptStatement, NotKeptError, Register, Signer},
-    telling::Telling,
 };
 use crate::{
     context::{Context, MAX_TOLD_DIRECTLY},
     event::{Command, StoreCommand, WebCommand},
     membership::Membership,
     pending::Pending,
+    statements::{Comparing, Outcomes, Telling},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -34,7 +34,6 @@ use nearcrawl_model::{
         MAX_TOLD, OptOutKey, OptOutProof, OptOutSubject, OptOutView, ProofLook, SignedStatement, Statement, StatementHead, StatementId,
         StatementsDigest,
     },
-    time::{Millis, Moment},
     url::Host,
 };
 use std::{
@@ -43,24 +42,8 @@ use std::{
     sync::Arc,
 };
 
-/// Statements are stored in so many pages, so that one costs little writing.
-pub const PAGES: u8 = 64;
-
-/// After how long statements are compared with another member.
-const COMPARE_EVERY: Millis = 5_000;
-
 /// A member whose proofs were looked for here in vain so often, and more often than one of them was seen, is not believed any more.
 pub(crate) const MAX_REFUTED: usize = 5;
-
-/// Questions of people whose outcome is remembered.
-const MAX_OUTCOMES: usize = 64;
-
-/// What came of what people asked for.
-#[derive(Clone, Debug)]
-enum Outcome {
-    Refused(String),
-    Said(StatementId, OptOutKey),
-}
 
 /// All opt-outs that this access point knows of.
 #[derive(Debug, Default)]
@@ -68,19 +51,12 @@ pub(crate) struct OptOuts {
     register: Register,
     looks: Looks,
     telling: Telling,
-    outcomes: BTreeMap<u64, Outcome>,
-    /// Pages that are to be stored.
-    changed_pages: BTreeSet<u8>,
+    outcomes: Outcomes<OptOutKey>,
     /// Members that are not believed.
     distrusted: BTreeSet<AccessPoint>,
-    compare_at: Moment,
-    compared_with: Option<AccessPoint>,
+    comparing: Comparing,
     /// Whether others are in force since it was last asked.
     has_changed: bool,
-}
-
-fn page_of(id: &StatementId) -> u8 {
-    id.0[0] % PAGES
 }
 
 /// Whether what is said of a proof is not believed, because of who says it: only where looking for it would be a request to the server.
@@ -106,7 +82,7 @@ impl OptOuts {
         for signed in pages.iter().filter_map(|page| postcard::from_bytes::<Vec<SignedStatement>>(page).ok()).flatten() {
             if let Ok(statement) = signed.read() {
                 let head = signed.head(&statement);
-                self.register.keep(Arc::new(KeptStatement { statement, signed, head }));
+                self.register.keep(Arc::new(KeptStatement { statement, signed, head }), true);
             }
         }
         let ours: Vec<_> = self.register.all().filter(|(_, said)| said.iter().any(|kept| kept.statement.by == cx.me)).collect();
@@ -120,12 +96,13 @@ impl OptOuts {
 
     /// Once a second: what was not acknowledged is told again, proofs are looked for, and it may be time to compare.
     pub(crate) fn tick(&mut self, cx: &mut Context, members: &Membership) {
-        if cx.now.moment >= self.compare_at {
-            self.compare(cx, members);
+        if let Some(next) = self.comparing.next(cx.now.moment, cx.me, || members.live()) {
+            self.compare_with(cx, next);
         }
         self.tell(cx, members);
-        // While the operator lets nothing be asked, nothing is looked for but what people ask for.
-        while let Some(key) = self.looks.next(cx.now.moment).filter(|_| cx.rest.is_none()) {
+        // While nothing may be asked, nothing is looked for but what people ask for.
+        let may_ask = cx.rest.is_none() && !cx.excluded.contains_key(&cx.me);
+        while let Some(key) = self.looks.next(cx.now.moment).filter(|_| may_ask) {
             self.look(cx, Look { key, asked: None });
         }
     }
@@ -233,19 +210,12 @@ impl OptOuts {
     }
 
     fn refuse(&mut self, number: u64, why: String) {
-        self.note(number, Outcome::Refused(why));
-    }
-
-    fn note(&mut self, number: u64, outcome: Outcome) {
-        self.outcomes.insert(number, outcome);
-        if self.outcomes.len() > MAX_OUTCOMES {
-            self.outcomes.pop_first();
-        }
+        self.outcomes.note(number, Err(why));
     }
 
     fn speak(&mut self, cx: &mut Context, number: u64, key: &OptOutKey, stops: bool) {
-        let outcome = self.say(cx, key, stops).map_or_else(|why| Outcome::Refused(why.to_string()), |id| Outcome::Said(id, key.clone()));
-        self.note(number, outcome);
+        let said = self.say(cx, key, stops);
+        self.outcomes.note(number, said.map(|id| (id, key.clone())).map_err(|why| why.to_string()));
     }
 
     /// A proof was looked for.
@@ -283,10 +253,7 @@ impl OptOuts {
 
     /// What came of a question of people; none if that is not known yet.
     pub(crate) fn outcome(&self, number: u64) -> Option<Result<OptOutKey, String>> {
-        match self.outcomes.get(&number)? {
-            Outcome::Refused(why) => Some(Err(why.clone())),
-            Outcome::Said(id, key) => self.register.is_stored(id).then(|| Ok(key.clone())),
-        }
+        self.outcomes.of(number, |id| self.register.book().is_stored(id))
     }
 }
 
@@ -312,11 +279,8 @@ impl OptOuts {
 
     /// Keeps a statement; it holds as soon as [`OptOuts::store`] was called.
     fn keep(&mut self, cx: &mut Context, kept: KeptStatement, evicted: Option<StatementId>) {
-        self.changed_pages.insert(page_of(&kept.head.id));
-        self.register.begin_storing(kept.head.id);
-        self.register.keep(Arc::new(kept));
+        self.register.keep(Arc::new(kept), false);
         if let Some(evicted) = evicted {
-            self.changed_pages.insert(page_of(&evicted));
             self.register.drop_one(&evicted);
             cx.refuse("opt-outs dropped for those of members with fewer");
         }
@@ -324,12 +288,12 @@ impl OptOuts {
 
     /// Has the pages that changed stored.
     fn store(&mut self, cx: &mut Context) {
-        for page in std::mem::take(&mut self.changed_pages) {
-            let statements = self.register.page(|id| page_of(id) == page);
+        let book = self.register.book_mut();
+        for page in book.take_changed_pages() {
+            let write: WriteId = cx.number();
+            let statements = book.page(page, write);
             #[expect(clippy::expect_used, reason = "postcard writes any statements into a growing vector")]
             let bytes = postcard::to_stdvec(&statements).expect("statements always encode");
-            let write: WriteId = cx.number();
-            self.register.wait_for(write, |id| page_of(id) == page);
             cx.commands.push_back(Command::Store(StoreCommand::KeepOptOuts { write, page, bytes }));
         }
     }
@@ -339,7 +303,7 @@ impl OptOuts {
         for signed in all {
             self.hear_one(cx, members, signed);
         }
-        if !self.changed_pages.is_empty() {
+        if self.register.book().has_changed() {
             self.store(cx);
             self.take_effect(cx);
         }
@@ -361,7 +325,7 @@ impl OptOuts {
             Err(why) => {
                 // Who is no member now may be one later.
                 if signer != Signer::Stranger {
-                    self.register.refuse(head);
+                    self.register.book_mut().refuse(head);
                 }
                 return cx.refuse(why.class());
             }
@@ -384,7 +348,7 @@ impl OptOuts {
 
     /// Statements are durable: others hear of those that are ours.
     pub(crate) fn stored(&mut self, cx: &mut Context, members: &Membership, write: WriteId) {
-        let ours = self.register.stored(write).into_iter().filter(|kept| kept.statement.by == cx.me);
+        let ours = self.register.book_mut().stored(write).into_iter().filter(|kept| kept.statement.by == cx.me);
         let ours: Vec<StatementId> = ours.map(|kept| kept.head.id).collect();
         let others: Vec<_> = members.live().into_iter().filter(|member| *member != cx.me).collect();
         if ours.is_empty() {
@@ -395,7 +359,7 @@ impl OptOuts {
             return self.tell(cx, members);
         }
         for part in ours.chunks(MAX_TOLD) {
-            cx.tell_all(&others, Gossip::OptOuts(self.register.signed(part)));
+            cx.tell_all(&others, Gossip::OptOuts(self.register.book().signed(part)));
         }
     }
 }
@@ -407,7 +371,7 @@ impl OptOuts {
         let live = members.live();
         for (to, ids) in self.telling.now(|other| live.contains(other)) {
             for part in ids.chunks(MAX_TOLD) {
-                let gossip = Box::new(Gossip::OptOuts(self.register.signed(part)));
+                let gossip = Box::new(Gossip::OptOuts(self.register.book().signed(part)));
                 cx.ask(to, Pending::OptOutsTold(part.to_vec()), Request::Tell(gossip));
             }
         }
@@ -418,51 +382,32 @@ impl OptOuts {
         self.telling.acknowledged(from, ids);
     }
 
-    /// Asks one of the others, each in turn, whether it has others than we.
-    fn compare(&mut self, cx: &mut Context, members: &Membership) {
-        self.compare_at = cx.now.moment.after(COMPARE_EVERY);
-        if self.register.len() == 0 {
-            return;
-        }
-        let live = members.live();
-        let others = || live.iter().filter(|member| **member != cx.me);
-        let next = others().find(|member| self.compared_with.is_none_or(|before| **member > before)).or_else(|| others().next());
-        let Some(next) = next.copied() else { return };
-        self.compared_with = Some(next);
-        self.compare_with(cx, next);
-    }
-
     /// Asks a member that has come whether it has others than we.
     pub(crate) fn compare_with(&self, cx: &mut Context, member: AccessPoint) {
-        if self.register.len() > 0 {
-            cx.ask(member, Pending::OptOutHeads, Request::CompareOptOuts(self.register.digest()));
+        if self.register.book().len() > 0 {
+            cx.ask(member, Pending::OptOutHeads, Request::CompareOptOuts(self.register.book().digest()));
         }
     }
 
     /// A member compares its statements with ours.
     pub(crate) fn compared(&self, cx: &mut Context, ticket: Ticket, theirs: StatementsDigest) {
-        let differs = self.register.digest() != theirs;
-        cx.answer(ticket, Response::OptOutHeads(differs.then(|| self.register.heads())));
+        cx.answer(ticket, Response::OptOutHeads(self.register.book().compared(theirs)));
     }
 
     /// A member has others than we: we ask for what we lack, and it hears what it lacks.
     pub(crate) fn heads_came(&self, cx: &mut Context, from: AccessPoint, theirs: &[StatementHead]) {
-        let lacking: Vec<StatementId> = theirs.iter().filter(|head| self.register.lacks(head)).map(|head| head.id).collect();
+        let (lacking, missing) = self.register.book().differences(theirs);
         for part in lacking.chunks(MAX_TOLD) {
             cx.ask(from, Pending::OptOuts, Request::SendOptOuts(part.to_vec()));
         }
-        let known: BTreeMap<StatementId, &StatementHead> = theirs.iter().map(|head| (head.id, head)).collect();
-        let ours = self.register.heads();
-        let missing: Vec<_> =
-            ours.iter().filter(|head| known.get(&head.id).is_none_or(|known| **known < **head)).map(|head| head.id).collect();
         for part in missing.chunks(MAX_TOLD) {
-            cx.ask(from, Pending::Told, Request::Tell(Box::new(Gossip::OptOuts(self.register.signed(part)))));
+            cx.ask(from, Pending::Told, Request::Tell(Box::new(Gossip::OptOuts(self.register.book().signed(part)))));
         }
     }
 
     /// A member wants these.
     pub(crate) fn wanted(&self, cx: &mut Context, ticket: Ticket, ids: &[StatementId]) {
-        cx.answer(ticket, Response::OptOuts(self.register.signed(ids)));
+        cx.answer(ticket, Response::OptOuts(self.register.book().signed(ids)));
     }
 }
 
@@ -530,7 +475,7 @@ impl OptOuts {
 
     /// How many statements are kept, and how many of the member that has most.
     pub(crate) fn room(&self) -> (usize, usize) {
-        (self.register.len(), self.register.most_of_one())
+        (self.register.book().len(), self.register.most_of_one())
     }
 }
 

@@ -1,20 +1,17 @@
 //! Whose statements are kept, and within which limits? The greatest revision of each; of two with one revision that with the greater digest.
 
+use crate::statements::{Book, Kept};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    ids::WriteId,
     opt_out::{
         MAX_OF_MEMBER, MAX_ORDERS, MAX_STATEMENTS, OptOutKey, OptOutProof, SignedStatement, Statement, StatementHead, StatementId,
-        StatementsDigest, statement_id,
+        statement_id,
     },
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-
-/// Statements that were refused and are not asked for again.
-const MAX_REFUSED: usize = 10_000;
 
 /// Statements that are kept of those who are no members, all together.
 pub(crate) const MAX_OF_STRANGERS: usize = 1_000;
@@ -67,32 +64,29 @@ impl NotKeptError {
     }
 }
 
-/// A statement that is kept here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct KeptStatement {
-    pub(crate) statement: Statement,
-    pub(crate) signed: SignedStatement,
-    pub(crate) head: StatementHead,
-}
+/// A statement about an opt-out that is kept here.
+pub(crate) type KeptStatement = Kept<Statement, SignedStatement>;
 
 /// The statements that are kept here.
 #[derive(Debug, Default)]
 pub(crate) struct Register {
-    kept: BTreeMap<StatementId, Arc<KeptStatement>>,
+    book: Book<Statement, SignedStatement>,
     /// Who says something of what.
     about: BTreeMap<OptOutKey, BTreeMap<AccessPoint, StatementId>>,
     /// Which are of whom.
     of: BTreeMap<AccessPoint, BTreeSet<StatementId>>,
-    /// Versions that are being stored. They hold, but nobody is told of them.
-    storing: BTreeMap<StatementId, Option<WriteId>>,
-    refused: BTreeSet<StatementHead>,
 }
 
 /// Statements come.
 impl Register {
-    /// Whether a version of a statement is wanted here: it is newer than what is known, and was not refused.
-    pub(crate) fn lacks(&self, head: &StatementHead) -> bool {
-        self.kept.get(&head.id).is_none_or(|known| known.head < *head) && !self.refused.contains(head)
+    /// Their versions, and which of them are stored.
+    pub(crate) fn book(&self) -> &Book<Statement, SignedStatement> {
+        &self.book
+    }
+
+    /// The same, to have them stored.
+    pub(crate) fn book_mut(&mut self) -> &mut Book<Statement, SignedStatement> {
+        &mut self.book
     }
 
     /// Whether there is room for a statement, and which one makes room for it: of the other member that has most, if it has more than this one.
@@ -108,7 +102,7 @@ impl Register {
         me: &AccessPoint,
         signer_of: impl Fn(&AccessPoint) -> Signer,
     ) -> Result<Option<StatementId>, NotKeptError> {
-        if let Some(known) = self.kept.get(&head.id) {
+        if let Some(known) = self.book.get(&head.id) {
             return if known.head >= *head { Err(NotKeptError::Known) } else { Ok(None) };
         }
         let signer = signer_of(&statement.by);
@@ -120,11 +114,11 @@ impl Register {
         if count >= MAX_OF_MEMBER {
             return Err(NotKeptError::TooManyOfMember);
         }
-        let is_order = |id: &&StatementId| self.kept.get(*id).is_some_and(|kept| kept.statement.key.proof == OptOutProof::Order);
+        let is_order = |id: &&StatementId| self.book.get(id).is_some_and(|kept| kept.statement.key.proof == OptOutProof::Order);
         if statement.key.proof == OptOutProof::Order && theirs.into_iter().flatten().filter(is_order).count() >= MAX_ORDERS {
             return Err(NotKeptError::TooManyOrders);
         }
-        if self.kept.len() < MAX_STATEMENTS {
+        if self.book.len() < MAX_STATEMENTS {
             return Ok(None);
         }
         if signer == Signer::Stranger {
@@ -143,18 +137,17 @@ impl Register {
         if of_strangers.sum::<usize>() >= MAX_OF_STRANGERS { Err(NotKeptError::TooManyOfStrangers) } else { Ok(()) }
     }
 
-    /// A statement is kept from now on.
-    pub(crate) fn keep(&mut self, kept: Arc<KeptStatement>) {
+    /// A statement is kept from now on. It was stored before, or is to be.
+    pub(crate) fn keep(&mut self, kept: Arc<KeptStatement>, is_stored: bool) {
         let Statement { by, key, .. } = &kept.statement;
         self.about.entry(key.clone()).or_default().insert(*by, kept.head.id);
         self.of.entry(*by).or_default().insert(kept.head.id);
-        self.kept.insert(kept.head.id, kept);
+        self.book.keep(kept, is_stored);
     }
 
     /// A statement is not kept any more, nor asked for again.
     pub(crate) fn drop_one(&mut self, id: &StatementId) {
-        let Some(kept) = self.kept.remove(id) else { return };
-        self.refuse(kept.head);
+        let Some(kept) = self.book.drop_one(id) else { return };
         let Statement { by, key, .. } = &kept.statement;
         if let Some(said) = self.about.get_mut(key) {
             said.remove(by);
@@ -168,32 +161,6 @@ impl Register {
                 self.of.remove(by);
             }
         }
-        self.storing.remove(id);
-    }
-
-    /// A statement was refused; it is not asked for again.
-    pub(crate) fn refuse(&mut self, head: StatementHead) {
-        if self.refused.len() >= MAX_REFUSED {
-            self.refused.clear();
-        }
-        self.refused.insert(head);
-    }
-
-    /// A version of this statement that comes now is not stored yet.
-    pub(crate) fn begin_storing(&mut self, id: StatementId) {
-        self.storing.insert(id, None);
-    }
-
-    /// What is not stored yet of these is so by this write.
-    pub(crate) fn wait_for(&mut self, write: WriteId, in_page: impl Fn(&StatementId) -> bool) {
-        self.storing.iter_mut().filter(|(id, _)| in_page(id)).for_each(|(_, waits_for)| *waits_for = Some(write));
-    }
-
-    /// What was written is durable. Returns those statements that are, in this version.
-    pub(crate) fn stored(&mut self, write: WriteId) -> Vec<Arc<KeptStatement>> {
-        let ids: Vec<_> = self.storing.iter().filter(|(_, waits_for)| **waits_for == Some(write)).map(|(id, _)| *id).collect();
-        self.storing.retain(|_, waits_for| *waits_for != Some(write));
-        ids.iter().filter_map(|id| self.kept.get(id).cloned()).collect()
     }
 }
 
@@ -201,57 +168,22 @@ impl Register {
 impl Register {
     /// What this member says of it.
     pub(crate) fn said_by(&self, by: &AccessPoint, key: &OptOutKey) -> Option<&Arc<KeptStatement>> {
-        self.kept.get(&statement_id(by, key))
+        self.book.get(&statement_id(by, key))
     }
 
     /// What is spoken of, and by whom.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&OptOutKey, Vec<&Arc<KeptStatement>>)> {
-        self.about.iter().map(|(key, said)| (key, said.values().filter_map(|id| self.kept.get(id)).collect()))
+        self.about.iter().map(|(key, said)| (key, said.values().filter_map(|id| self.book.get(id)).collect()))
     }
 
     /// What is said of one.
     pub(crate) fn about(&self, key: &OptOutKey) -> Vec<&Arc<KeptStatement>> {
-        self.about.get(key).into_iter().flat_map(|said| said.values()).filter_map(|id| self.kept.get(id)).collect()
+        self.about.get(key).into_iter().flat_map(|said| said.values()).filter_map(|id| self.book.get(id)).collect()
     }
 
     /// Whether anybody says anything of it.
     pub(crate) fn knows(&self, key: &OptOutKey) -> bool {
         self.about.contains_key(key)
-    }
-
-    /// Whether a statement is durable.
-    pub(crate) fn is_stored(&self, id: &StatementId) -> bool {
-        self.kept.contains_key(id) && !self.storing.contains_key(id)
-    }
-
-    /// Statements that are stored in one page.
-    pub(crate) fn page(&self, in_page: impl Fn(&StatementId) -> bool) -> Vec<&SignedStatement> {
-        self.kept.iter().filter(|(id, _)| in_page(id)).map(|(_, kept)| &kept.signed).collect()
-    }
-
-    fn told(&self) -> impl Iterator<Item = &Arc<KeptStatement>> {
-        self.kept.iter().filter(|(id, _)| !self.storing.contains_key(*id)).map(|(_, kept)| kept)
-    }
-
-    /// Which versions are stored.
-    pub(crate) fn heads(&self) -> Vec<StatementHead> {
-        self.told().map(|kept| kept.head).collect()
-    }
-
-    /// Their digest: equal registers have equal ones.
-    pub(crate) fn digest(&self) -> StatementsDigest {
-        StatementsDigest::of(self.told().map(|kept| &kept.head))
-    }
-
-    /// The signed statements with these ids that are stored.
-    pub(crate) fn signed<'a>(&self, ids: impl IntoIterator<Item = &'a StatementId>) -> Vec<SignedStatement> {
-        let stored = ids.into_iter().filter(|id| self.is_stored(id));
-        stored.filter_map(|id| self.kept.get(id)).map(|kept| kept.signed.clone()).collect()
-    }
-
-    /// How many are kept.
-    pub(crate) fn len(&self) -> usize {
-        self.kept.len()
     }
 
     /// How many the member has of whom most are kept.

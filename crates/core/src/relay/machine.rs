@@ -121,6 +121,8 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::SendSurveys(_)
         | Request::CompareOptOuts(_)
         | Request::SendOptOuts(_)
+        | Request::CompareAdmissions(_)
+        | Request::SendAdmissions(_)
         | Request::Distinct(_)
         | Request::SurveyProbes(_)
         | Request::ProbeTurn(_)
@@ -208,7 +210,11 @@ impl Relay {
         question: ForwardedQuestion,
     ) -> Result<Option<(AccessPoint, Ticket, Request)>, NotForwarded> {
         let now = cx.now.moment;
-        if question.from == cx.me || !members.knows(&question.from) || !sealed.is_sealed_by(&question.from) {
+        if question.from == cx.me
+            || cx.excluded.contains_key(&question.from)
+            || !members.knows(&question.from)
+            || !sealed.is_sealed_by(&question.from)
+        {
             return Err(refused(cx, "forwarded questions that no member sealed"));
         }
         let request = postcard::from_bytes::<Request>(&question.request).ok().filter(is_forwarded);

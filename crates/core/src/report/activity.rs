@@ -22,6 +22,8 @@ impl View<'_> {
     pub fn held_back(&self) -> Option<HeldBack> {
         if self.shutdown.is_stopping() {
             Some(HeldBack::Stopping)
+        } else if let Some(why) = self.not_admitted() {
+            Some(HeldBack::NotAdmitted(why.to_string()))
         } else if let Some(why) = self.membership.no_lease(self.context.now.moment) {
             Some(HeldBack::NoLease(why))
         } else if !self.ownership.is_synced() {
@@ -55,6 +57,7 @@ impl View<'_> {
         match self.held_back() {
             Some(HeldBack::Stopping) if self.shutdown.is_leaving() => Activity::Leaving,
             Some(HeldBack::Stopping) => Activity::Stopping,
+            Some(HeldBack::NotAdmitted(why)) => Activity::NotAdmitted { why },
             Some(HeldBack::NotJoined) => self.joining(),
             Some(HeldBack::NoLease(why)) if why != NoLease::KeyInUse && !self.membership.had_lease() => self.joining(),
             Some(HeldBack::NoLease(why)) => Activity::Fenced { why: why.to_string() },

@@ -34,6 +34,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::{MAX_CERTIFICATES, MAX_EXPULSIONS},
     allowance::AllowanceView,
     opt_out::{MAX_OF_MEMBER, MAX_STATEMENTS},
     plan::Pace,
@@ -304,6 +305,8 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("members whose networks are remembered", view.voting.networks().len(), MAX_SEEN),
         limit("statements about opt-outs", view.opt_outs.room().0, MAX_STATEMENTS),
         limit("statements about opt-outs of one member", view.opt_outs.room().1, MAX_OF_MEMBER),
+        limit("certificates of members", view.admissions.room().0, MAX_CERTIFICATES),
+        limit("expulsions", view.admissions.room().1, MAX_EXPULSIONS),
         limit("surveys", view.surveys.room().0, view.surveys.room().1),
         limit("living surveys of one creator", view.surveys.register().most_living(view.context.now.wall), MAX_LIVING),
         limit("servers probed for surveys", view.surveys.probing().kept(), MAX_KEPT),

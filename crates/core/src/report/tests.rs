@@ -69,6 +69,7 @@ struct Played {
 fn settings() -> Settings {
     Settings {
         ignore_orders_of: Default::default(),
+        admission: Default::default(),
         rules: SiteRules { depth: 3, price: Default::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() },
         scope: Scope { tlds: ["ke".to_owned()].into(), denied: [host("bad.ke")].into(), ..Scope::default() },
         politeness: Politeness { min_delay: 1_000, factor: 10, parallel: 8, per_block: 4 },
@@ -163,6 +164,8 @@ impl Played {
             surveys: Vec::new(),
             survey_probes: Vec::new(),
             opt_outs: Vec::new(),
+            admissions: Vec::new(),
+            certificate: None,
         };
         let crawler = Crawler::new(identity, settings, hierarchy(), now);
         let names = [("a.ke", "9.0.1.1"), ("b.ke", "9.0.1.2"), ("c.ke", "9.0.2.1")];

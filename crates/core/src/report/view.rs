@@ -8,6 +8,7 @@ use super::{
     tally::Whereabouts,
 };
 use crate::{
+    admission::Admissions,
     context::Context,
     crawl::{Crawl, site::Site},
     delegation::Delegation,
@@ -26,6 +27,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
+    admission::{AdmissionView, NotAdmitted},
     claim::Claim,
     cross_table::{CrossTableView, Pair},
     distinct::DistinctView,
@@ -71,6 +73,7 @@ pub struct View<'a> {
     pub(crate) relay: &'a Relay,
     pub(crate) surveys: &'a Surveys,
     pub(crate) opt_outs: &'a OptOuts,
+    pub(crate) admissions: &'a Admissions,
 }
 
 impl<'a> View<'a> {
@@ -437,6 +440,24 @@ impl<'a> View<'a> {
     /// Why it cannot.
     pub fn may_move(&self, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
         self.migration.may_move(self.context, &self.surroundings(), subnet, to)
+    }
+}
+
+/// Who may be a member.
+impl View<'_> {
+    /// The certificates and expulsions that are known here.
+    pub fn admission(&self) -> AdmissionView {
+        self.admissions.view(self.context, self.membership)
+    }
+
+    /// Why this access point is no member; none if it may be one.
+    pub fn not_admitted(&self) -> Option<&NotAdmitted> {
+        self.context.excluded.get(&self.context.me)
+    }
+
+    /// What came of a certificate or an expulsion that people gave, by its number; none if that is not known yet.
+    pub fn admission_outcome(&self, number: u64) -> Option<Result<AccessPoint, String>> {
+        self.admissions.outcome(number)
     }
 }
 

@@ -206,6 +206,11 @@ impl Voting {
         }
     }
 
+    /// A member that had left for good may be one again.
+    pub(crate) fn member_is_back(&mut self, who: &AccessPoint) {
+        self.standing.left.remove(who);
+    }
+
     /// A member is connected from this address.
     pub(crate) fn saw(&mut self, cx: &mut Context, who: AccessPoint, address: IpAddr) {
         self.networks.saw(cx, who, address, self.lists.current());

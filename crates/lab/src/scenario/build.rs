@@ -113,6 +113,7 @@ fn settings(scenario: &Scenario) -> Settings {
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
         ignore_orders_of: Default::default(),
+        admission: Default::default(),
         max_lookups: MAX_LOOKUPS,
         revisit: revisit(scenario),
         new_hosts: Default::default(),

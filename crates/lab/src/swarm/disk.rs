@@ -48,6 +48,8 @@ pub struct Disk {
     pub contacts: BTreeMap<u8, Vec<u8>>,
     /// What is said of opt-outs, by page.
     pub opt_outs: BTreeMap<u8, Vec<u8>>,
+    /// Pages of certificates and expulsions.
+    pub admissions: BTreeMap<u8, Vec<u8>>,
     /// The surveys, by slot.
     pub surveys: BTreeMap<u16, Vec<u8>>,
     /// What was probed for them, by slot.

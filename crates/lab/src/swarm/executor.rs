@@ -6,7 +6,7 @@ use crate::swarm::sim_event::{SimEvent, SimEventKind};
 use crate::swarm::world::World;
 use crate::web::Answer;
 use nearcrawl_core::{
-    event::{Command, Event, HierarchyCommand, OptOutEvent, PeerCommand, StoreCommand, SurveyEvent, WebCommand},
+    event::{AdmissionEvent, Command, Event, HierarchyCommand, OptOutEvent, PeerCommand, StoreCommand, SurveyEvent, WebCommand},
     hierarchy_version::editions::Found,
     replication::replicas::CopyOrder,
 };
@@ -62,6 +62,7 @@ impl Turn {
             | StoreCommand::StoreVoting { .. }
             | StoreCommand::StoreSurvey { .. }
             | StoreCommand::StoreSurveyProbes { .. }
+            | StoreCommand::KeepAdmissions { .. }
             | StoreCommand::KeepOptOuts { .. } => Turn::State(0),
             StoreCommand::KeepRows { .. } => Turn::State(1),
             StoreCommand::Append { .. } => Turn::State(2),
@@ -141,6 +142,7 @@ impl World {
             PeerCommand::Ask { to, question, request } => self.ask(who, to, question, request),
             PeerCommand::Answer { ticket, response } => self.answer(who, ticket, response),
             PeerCommand::Publish(gossip) => self.publish(who, &gossip),
+            PeerCommand::Guard(gate) => self.guard(who, gate),
             PeerCommand::Know { access_point, .. } => {
                 self.link(who, access_point);
             }
@@ -221,6 +223,10 @@ impl World {
             StoreCommand::StoreSurveyProbes { write, slot, bytes } => {
                 disk.survey_probes.insert(slot, bytes);
                 self.tell(who, Event::Survey(SurveyEvent::ProbesStored { write }));
+            }
+            StoreCommand::KeepAdmissions { write, page, bytes } => {
+                disk.admissions.insert(page, bytes);
+                self.tell(who, Event::Admission(AdmissionEvent::Stored { write }));
             }
             StoreCommand::KeepOptOuts { write, page, bytes } => {
                 disk.opt_outs.insert(page, bytes);

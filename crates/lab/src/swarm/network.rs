@@ -1,27 +1,32 @@
 //! The simulated network between members: requests, responses and gossip, with delays, losses and partitions.
 
 use super::{
+    clocks::wall_time,
     disk::sort_rows,
     records::Stream,
     sim_event::SimEventKind,
     world::{Node, World, own_address},
 };
 use crate::rng::KeyedRng;
-use nearcrawl_core::event::{CopyAnswer, Event};
+use nearcrawl_core::event::{AdmissionEvent, CopyAnswer, Event};
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::Gate,
     ids::{QuestionId, Ticket, TransferId},
     journal::{JournalKey, JournalRow},
     message::{Gossip, Request, Response},
     packed::pack,
     rows_digest::Digests,
     subnet::Subnet,
-    time::Millis,
+    time::{Millis, WallTime},
     url::Host,
 };
 use postcard::ser_flavors::Size;
 use serde::Serialize;
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 /// How long a question waits for its answer.
 const PATIENCE: Millis = 10_000;
@@ -98,6 +103,7 @@ fn kind(request: &Request) -> &'static str {
         Request::Ballot(_) | Request::VoterLists(_) => "voter lists",
         Request::CompareSurveys(_) | Request::SendSurveys(_) => "surveys",
         Request::CompareOptOuts(_) | Request::SendOptOuts(_) => "opt-outs",
+        Request::CompareAdmissions(_) | Request::SendAdmissions(_) => "admissions",
         Request::Forward(_) => "forwarded",
     }
 }
@@ -122,6 +128,7 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::ServerRows(_) | Response::ExportedRows(_) | Response::SurveyProbes(_) => "readers",
         Response::SurveyHeads(_) | Response::Surveys(_) => "surveys",
         Response::OptOutHeads(_) | Response::OptOuts(_) => "opt-outs",
+        Response::AdmissionHeads(_) | Response::Admissions(_) => "admissions",
         Response::Refused(_) => "refusals",
     }
 }
@@ -135,6 +142,7 @@ fn gossip_kind(gossip: &Gossip) -> &'static str {
         Gossip::Distances(_) => "gossip of distances",
         Gossip::Surveys(_) => "gossip of surveys",
         Gossip::OptOuts(_) => "gossip of opt-outs",
+        Gossip::Admissions(_) => "gossip of admissions",
     }
 }
 
@@ -186,6 +194,8 @@ fn request_class(request: &Request) -> u8 {
         Request::ProbeTurn(_) => 42,
         Request::CompareOptOuts(_) => 43,
         Request::SendOptOuts(_) => 44,
+        Request::CompareAdmissions(_) => 45,
+        Request::SendAdmissions(_) => 46,
     }
 }
 
@@ -204,6 +214,7 @@ fn gossip_class(gossip: &Gossip) -> u8 {
         Gossip::Distances(_) => 131,
         Gossip::Surveys(_) => 132,
         Gossip::OptOuts(_) => 133,
+        Gossip::Admissions(_) => 134,
     }
 }
 
@@ -255,12 +266,19 @@ impl World {
         if one == other || !self.runs(one) || !self.runs(other) || !self.together(one, other) || !self.may_link(one, other) {
             return false;
         }
+        if !self.lets_in(one, other) || !self.lets_in(other, one) {
+            return false;
+        }
         let new = self.nodes.get_mut(&one).is_some_and(|node| node.linked.insert(other));
         if let Some(node) = self.nodes.get_mut(&other) {
             node.linked.insert(one);
         }
         if new {
             for (me, you) in [(one, other), (other, one)] {
+                if let Some(shown) = self.nodes.get(&you).and_then(|node| node.certificate.clone()) {
+                    let shown = Event::Admission(AdmissionEvent::Shown(Box::new(shown)));
+                    self.schedule(me, 4, SimEventKind::Event(Box::new(shown)));
+                }
                 let incarnation = self.nodes.get(&you).map_or(0, Node::incarnation);
                 let addresses = vec![format!("/sim/{}", self.number_of(you).unwrap_or(0))];
                 let (access_point, rtt_us) = (self.identity_of(you), self.distance_us(me, you));
@@ -270,6 +288,25 @@ impl World {
             }
         }
         true
+    }
+
+    /// Whether the gate of one lets in another, by the certificate that it shows.
+    fn lets_in(&self, one: AccessPoint, other: AccessPoint) -> bool {
+        let Some(gate) = self.nodes.get(&one).map(|node| &node.gate).filter(|gate| !gate.is_open()) else { return true };
+        let shown = self.nodes.get(&other).and_then(|node| node.certificate.as_ref());
+        gate.judge_shown(&self.identity_of(other), shown, WallTime(wall_time(self.now))).is_ok()
+    }
+
+    /// An access point lets in only who passes this gate, and hangs up on those that do not any more.
+    pub(super) fn guard(&mut self, who: AccessPoint, gate: Arc<Gate>) {
+        let Some(node) = self.nodes.get_mut(&who) else { return };
+        node.gate = gate;
+        let linked = node.linked.clone();
+        for other in linked.into_iter().filter(|other| !self.lets_in(who, *other)).collect::<Vec<_>>() {
+            for (one, other) in [(who, other), (other, who)] {
+                self.nodes.get_mut(&one).map(|node| node.linked.remove(&other));
+            }
+        }
     }
 
     /// Asks a member something.
@@ -303,7 +340,7 @@ impl World {
     /// A question arrives.
     pub(super) fn arrived(&mut self, who: AccessPoint, from: AccessPoint, life: u64, wire: u64, request: Request) {
         let class = request_class(&request);
-        if !self.together(from, who) || self.drops(who, &request) {
+        if !self.together(from, who) || self.drops(who, &request) || !self.lets_in(who, from) {
             return;
         }
         self.count_arrival(from, who, class);

@@ -130,6 +130,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Survey(_)
         | Event::OptOut(_)
         | Event::Scope(_)
+        | Event::Admission(_)
         | Event::Hierarchy(_)
         | Event::AtHand(_)
         | Event::CrossTableWanted(_)

@@ -1,5 +1,6 @@
 //! Does a swarm fetch everything once, politely, by one owner each, whatever happens to its members?
 
+mod admissions;
 mod chaos;
 mod crowd;
 mod delegation;
@@ -62,6 +63,7 @@ fn settings(depth: u8) -> Settings {
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
         ignore_orders_of: Default::default(),
+        admission: Default::default(),
         max_lookups: MAX_LOOKUPS,
         revisit: 7 * 86_400_000,
         new_hosts: Default::default(),

@@ -288,6 +288,7 @@ fn settings(faults: Faults) -> Settings {
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
         ignore_orders_of: Default::default(),
+        admission: Default::default(),
         max_lookups: MAX_LOOKUPS,
         // So often that there are several runs within an hour.
         revisit: 15 * MINUTE,

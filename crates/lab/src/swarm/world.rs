@@ -17,6 +17,7 @@ use nearcrawl_core::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::{Gate, SignedAdmission},
     edition::Edition,
     fingerprint::FingerprintKey,
     ids::{QuestionId, Ticket, TransferId},
@@ -87,6 +88,10 @@ pub(super) struct Node {
     /// Who asked, in which of its lives, and the number and class of the question.
     pub(super) tickets: BTreeMap<Ticket, (AccessPoint, u64, u64, u8)>,
     pub(super) linked: BTreeSet<AccessPoint>,
+    /// What it shows others when it connects.
+    pub(super) certificate: Option<SignedAdmission>,
+    /// Whom it lets in.
+    pub(super) gate: Arc<Gate>,
     /// Contacts under way, by address, as places in the ledger.
     pub(super) contacts: BTreeMap<IpAddr, usize>,
     /// Contacts that are over, but whose pages are still being read.
@@ -115,6 +120,8 @@ impl Node {
             exchanges: BTreeMap::new(),
             tickets: BTreeMap::new(),
             linked: BTreeSet::new(),
+            certificate: None,
+            gate: Arc::default(),
             contacts: BTreeMap::new(),
             bodies_received: BTreeSet::new(),
         }
@@ -235,6 +242,14 @@ impl World {
         self.members[number]
     }
 
+    /// This access point is given a certificate, which it shows from its next start on.
+    #[cfg(test)]
+    pub(crate) fn certify(&mut self, number: usize, shown: SignedAdmission) {
+        if let Some(node) = self.nodes.get_mut(&self.members[number]) {
+            node.certificate = Some(shown);
+        }
+    }
+
     /// The present moment.
     pub fn now(&self) -> Moment {
         self.now
@@ -281,6 +296,8 @@ impl World {
             surveys: node.disk.surveys.values().cloned().collect(),
             survey_probes: node.disk.survey_probes.values().cloned().collect(),
             opt_outs: node.disk.opt_outs.values().cloned().collect(),
+            admissions: node.disk.admissions.values().cloned().collect(),
+            certificate: node.certificate.clone(),
         };
         let mut crawler = Crawler::new(identity, settings, Arc::clone(&hierarchy), now);
         let sizes = node.disk.sizes();

@@ -50,6 +50,8 @@ fn a_claim_with_the_last_epoch_in_the_store_is_left_out() {
         surveys: Vec::new(),
         survey_probes: Vec::new(),
         opt_outs: Vec::new(),
+        admissions: Vec::new(),
+        certificate: None,
     };
     let mut now = Now { moment: Moment(1_000_000), wall: WallTime(1_700_000_000_000) };
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), now);

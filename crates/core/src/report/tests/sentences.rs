@@ -196,6 +196,8 @@ fn what_was_owned_before_is_read_back_first() {
         surveys: Vec::new(),
         survey_probes: Vec::new(),
         opt_outs: Vec::new(),
+        admissions: Vec::new(),
+        certificate: None,
     };
     let mut crawler = Crawler::new(identity, settings(), hierarchy(), claims.now);
     crawler.handle(claims.now, Event::Tick);
