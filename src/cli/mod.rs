@@ -29,6 +29,7 @@ mod run_results;
 mod seed;
 mod servers;
 mod survey;
+mod swarm;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -106,6 +107,9 @@ pub enum Command {
     /// Make, list, show, pause and end surveys: studies that all members crawl
     #[command(subcommand, after_help = survey::EXAMPLES)]
     Survey(survey::SurveyCommand),
+    /// Admit members by invitation, and expel them
+    #[command(subcommand, after_help = swarm::EXAMPLES)]
+    Swarm(swarm::SwarmCommand),
     /// Show what the daemon is doing, and why
     #[command(after_help = look::STATUS_EXAMPLES)]
     Status(ApiArgs),
@@ -218,6 +222,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Seed(command) => seed::seed(command).await,
         Command::OptOut(command) => opt_out::opt_out(command, style).await,
         Command::Survey(command) => survey::survey(command, style).await,
+        Command::Swarm(command) => swarm::swarm(command, style).await,
         Command::Status(args) => look::status(&args, style).await,
         Command::Results(args) => results::results(&args, style).await,
         Command::Servers(args) => as_far_as_it_goes(servers::servers(&args, style).await?),

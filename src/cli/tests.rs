@@ -124,6 +124,7 @@ async fn no_table_is_wider_than_100_columns_in_a_pipe() {
         "why https://museum.ke.test/a",
         "plan --coverage 0.9 --assumed",
         "servers",
+        "swarm members",
     ] {
         let text = type_in(&format!("{line} {api}")).await.unwrap();
         assert!(widest(&text) <= 100, "{line} has {} columns:\n{text}", widest(&text));

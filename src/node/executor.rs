@@ -346,6 +346,9 @@ impl Executor {
             PeerCommand::Publish(gossip) => {
                 self.tell(SwarmCommand::Publish(gossip));
             }
+            PeerCommand::Guard(gate) => {
+                self.tell(SwarmCommand::Guard(gate));
+            }
             PeerCommand::Know { access_point, addresses } => {
                 self.tell(SwarmCommand::Remember { peer: access_point, addresses });
             }

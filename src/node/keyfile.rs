@@ -6,7 +6,7 @@
 
 use super::{config::Config, error::NodeError};
 use crate::io::swarm::access_point_of_seed;
-use nearcrawl_model::{access_point::AccessPoint, view::counted};
+use nearcrawl_model::{access_point::AccessPoint, admission::SignedAdmission, view::counted};
 use std::{
     ffi::CString,
     fs::{self, OpenOptions},
@@ -32,6 +32,8 @@ pub struct NodeIdentity {
     pub access_point: AccessPoint,
     /// Whether it was made just now.
     pub created: bool,
+    /// The certificate by which it is a member, if people gave it one.
+    pub certificate: Option<SignedAdmission>,
 }
 
 /// Whether the state directory and the key can be used, or made if they are not there; nothing is written.
@@ -72,7 +74,7 @@ fn may_write(directory: &Path) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes the state directory and the key, or reads the key that is there.
+/// Makes the state directory and the key, or reads the key that is there. A certificate is not looked at.
 pub fn init(config: &Config) -> Result<NodeIdentity, NodeError> {
     let dir = &config.state_dir;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, "cannot be created", &error))?;
@@ -82,12 +84,12 @@ pub fn init(config: &Config) -> Result<NodeIdentity, NodeError> {
             if !checked {
                 write(&path, &seed).map_err(|error| failed(&path, "cannot be replaced by one with a check", &error))?;
             }
-            Ok(NodeIdentity { seed, access_point: access_point_of_seed(seed), created: false })
+            Ok(NodeIdentity { seed, access_point: access_point_of_seed(seed), created: false, certificate: None })
         }
         Err(KeyFileError::Missing) => {
             let seed = random_seed().map_err(|error| failed(&path, "no random bytes from /dev/urandom", &error))?;
             write(&path, &seed).map_err(|error| failed(&path, "cannot be written", &error))?;
-            Ok(NodeIdentity { seed, access_point: access_point_of_seed(seed), created: true })
+            Ok(NodeIdentity { seed, access_point: access_point_of_seed(seed), created: true, certificate: None })
         }
         Err(KeyFileError::Wrong(why, forbidden)) => Err(NodeError::Key { path, why, forbidden }),
     }
@@ -98,6 +100,19 @@ pub(super) fn random_seed() -> io::Result<[u8; 32]> {
     let mut seed = [0; 32];
     fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
     Ok(seed)
+}
+
+/// The seed in a key file that is there.
+///
+/// # Errors
+/// There is none, or it cannot be used.
+pub(super) fn seed_of(path: &Path) -> Result<[u8; HALF], NodeError> {
+    let failed = |why: String, forbidden| NodeError::Key { path: path.to_owned(), why, forbidden };
+    match read(path) {
+        Ok(stored) => Ok(stored.seed),
+        Err(KeyFileError::Missing) => Err(failed("there is no such file".to_owned(), false)),
+        Err(KeyFileError::Wrong(why, forbidden)) => Err(failed(why, forbidden)),
+    }
 }
 
 enum KeyFileError {

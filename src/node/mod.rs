@@ -3,6 +3,7 @@
 //! * [`run`]: the loop of a daemon: one event at a time to the crawler, its commands to the executor;
 //! * [`standalone`]: the same loop without a swarm, until everything is done;
 //! * `start_checks`: what must hold before a daemon starts, for `run` and `check` alike;
+//! * [`admission_files`]: the swarm's root key and certificates, as files;
 //! * `setup`, `keyfile`, `persisted_state`: from a configuration and a state directory to a crawler and its clients;
 //! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
 //!   a member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
@@ -20,6 +21,7 @@
 //! * [`api`], [`metrics`]: the same over HTTP;
 //! * [`remote_results`]: the results of a swarm, without a daemon of one's own.
 
+pub mod admission_files;
 mod allowance;
 pub mod api;
 mod changes;

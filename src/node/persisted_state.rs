@@ -3,7 +3,7 @@
 use super::{
     error::NodeError,
     keyfile,
-    store_queue::{contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
+    store_queue::{admissions_page, contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
 };
 use crate::io::{store::Store, swarm::SwarmSecrets};
 use nearcrawl_core::{allowance::Kept, delegation::contacts::PAGES};
@@ -76,6 +76,8 @@ pub struct PersistedState {
     pub survey_probes: Vec<Vec<u8>>,
     /// The pages of statements about opt-outs.
     pub opt_outs: Vec<Vec<u8>>,
+    /// The pages of certificates and expulsions.
+    pub admissions: Vec<Vec<u8>>,
 }
 
 /// Reads them, and stores the number of a new start.
@@ -100,6 +102,10 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
     for page in 0..nearcrawl_core::opt_out::PAGES {
         opt_outs.extend(store.meta_get(&opt_outs_page(page)).await?);
     }
+    let mut admissions = Vec::new();
+    for page in 0..nearcrawl_core::admission::PAGES {
+        admissions.extend(store.meta_get(&admissions_page(page)).await?);
+    }
     Ok(PersistedState {
         store: store_id(store).await?,
         incarnation,
@@ -115,6 +121,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         totals: store.meta_get(TOTALS).await?,
         survey_probes,
         opt_outs,
+        admissions,
     })
 }
 

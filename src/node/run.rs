@@ -33,12 +33,13 @@ use crate::io::{
 };
 use nearcrawl_core::{
     crawler::{Crawler, Settings},
-    event::{Command, Event},
+    event::{AdmissionEvent, Command, Event},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     address::DeniedRanges,
+    admission::SignedAdmission,
     exported::ExportQuery,
     ids::SiteNumber,
     ids::Ticket,
@@ -127,15 +128,15 @@ struct Daemon {
 /// Runs a daemon with a configuration that was checked, until SIGTERM, Ctrl-C or `leave`.
 pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Result<(), NodeError> {
     tasks::watch_panics();
-    let StartChecks { given, pre_shared_key } = checks;
-    let identity = keyfile::init(&config)?;
+    let StartChecks { given, pre_shared_key, certificate } = checks;
+    let identity = NodeIdentity { certificate, ..keyfile::init(&config)? };
     let store = setup::store(&config)?;
     let snapshots = SnapshotStore::open(&config)?;
     let beginning = snapshots.begin(given, &config)?;
     let hierarchy = Arc::clone(&beginning.hierarchy);
     let persisted = persisted_state::recall(&store, Place::of(&config.state_dir)).await?;
     let secrets = known_secrets(&config, &store, &persisted).await?;
-    let swarm_config = setup::swarm_config(&config, secrets, pre_shared_key, &hierarchy, persisted.incarnation);
+    let swarm_config = setup::swarm_config(&config, &identity, secrets, pre_shared_key, &hierarchy, persisted.incarnation);
     let (swarm, swarm_events) = Swarm::start(swarm_config, identity.seed)?;
     let local = local(&config, &reloads)?;
     let api = bound_api(&config, &local).await?;
@@ -533,10 +534,11 @@ impl Daemon {
                 let secrets = SwarmSecrets { swarm, fingerprint_key: key };
                 self.admitting = self.secrets.is_none() && self.housekeeping.give(Chore::Secrets(secrets));
             }
-            SwarmEvent::Connected { peer, addresses, incarnation, software, remote } => {
+            SwarmEvent::Connected { peer, addresses, incarnation, software, remote, certificate } => {
                 tracing::info!("connected to {} ({software}, start number {incarnation})", peer.short());
                 self.connected.insert(peer);
                 self.handler.connected();
+                self.shown(certificate);
                 self.hear(Event::Connected { access_point: peer, incarnation, addresses, remote });
             }
             SwarmEvent::Timed { peer, rtt_us, remote } => self.hear(Event::Distance { to: peer, rtt_us, remote }),
@@ -554,8 +556,9 @@ impl Daemon {
             SwarmEvent::Refused { reason, address: Some(address), .. } => {
                 self.handler.connection_failed(format!("cannot join through {address}: {reason}"))
             }
-            SwarmEvent::Refused { peer, reason, address: None } => tracing::warn!("{} was refused: {reason}", peer.short()),
-            SwarmEvent::RefusedBy { peer, reason, address } => {
+            SwarmEvent::Refused { peer, reason, address: None } => self.handler.refused(peer, &reason),
+            SwarmEvent::RefusedBy { peer, reason, address, proof } => {
+                self.shown(proof);
                 let who = address.unwrap_or_else(|| peer.short());
                 self.handler.connection_failed(format!("{who} refuses this access point: {reason}"));
             }
@@ -576,6 +579,13 @@ impl Daemon {
         // Without room for the chore they are stored when they are told again.
         if due.is_some_and(|due| !self.housekeeping.give(Chore::Totals(due))) {
             let _ = self.totals.has_stored(false);
+        }
+    }
+
+    /// A peer showed a certificate, or an expulsion as its reason to refuse this access point.
+    fn shown(&mut self, signed: Option<Box<SignedAdmission>>) {
+        if let Some(signed) = signed.filter(|_| self.config.admission.rule.swarm.is_some()) {
+            self.hear(Event::Admission(AdmissionEvent::Shown(signed)));
         }
     }
 

@@ -32,6 +32,7 @@ use nearcrawl_core::{
 use nearcrawl_hierarchy::{Builder, Format, FurtherPrefix, Hierarchy, ReadError, RoutedUse, WORLD, with_further};
 use nearcrawl_model::{
     address::{AddressPolicy, DeniedRanges, SeenAt},
+    admission::Gate,
     claim::SignedClaim,
     fingerprint::FingerprintKey,
     subnet::Subnet,
@@ -238,6 +239,7 @@ pub fn new_secrets() -> Result<SwarmSecrets, NodeError> {
 /// How the swarm is joined.
 pub fn swarm_config(
     config: &Config,
+    identity: &NodeIdentity,
     secrets: Option<SwarmSecrets>,
     pre_shared_key: Option<[u8; 32]>,
     hierarchy: &Hierarchy,
@@ -252,6 +254,8 @@ pub fn swarm_config(
         pre_shared_key,
         secrets,
         hierarchy_hash: hierarchy.hash(),
+        gate: Arc::new(Gate { rule: config.admission.rule.clone(), ..Gate::default() }),
+        certificate: identity.certificate.clone(),
         incarnation,
         relays: config.nat.relay,
         max_connections: config.swarm.max_connected.saturating_mul(2).max(8),
@@ -307,6 +311,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         home_port: config.delegation.home_port,
         max_parallel_rounds: config.delegation.max_parallel_rounds as usize,
         ignore_orders_of: config.swarm.ignore_orders_of.iter().copied().collect(),
+        admission: config.admission.rule.clone(),
         contacts_per_subnet: config.delegation.max_contacts_per_subnet,
         max_lookups: MAX_LOOKUPS,
         revisit: millis(crawl.revisit),
@@ -360,6 +365,8 @@ pub fn crawler(
         surveys: persisted.surveys.clone(),
         survey_probes: persisted.survey_probes.clone(),
         opt_outs: persisted.opt_outs.clone(),
+        admissions: persisted.admissions.clone(),
+        certificate: identity.certificate.clone(),
     };
     Crawler::new(identity, settings, hierarchy, now)
 }

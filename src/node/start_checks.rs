@@ -4,6 +4,7 @@
 //! both, and the configuration is right.
 
 use super::{
+    admission_files,
     api::ApiError,
     config::Config,
     data_age::DataAge,
@@ -17,7 +18,7 @@ use crate::io::{
     store::Store,
     swarm::{self, Carrier},
 };
-use nearcrawl_model::{fingerprint::FingerprintKey, time::WallTime};
+use nearcrawl_model::{admission::SignedAdmission, fingerprint::FingerprintKey, time::WallTime};
 use std::net::SocketAddr;
 
 /// A configuration with which a daemon can start, as far as that can be known beforehand, and what had to be read to know it.
@@ -27,6 +28,8 @@ pub struct StartChecks {
     pub(super) given: Given,
     /// The key without which no other member can connect, if there is one.
     pub(super) pre_shared_key: Option<[u8; 32]>,
+    /// The certificate by which it is a member, if people gave it one.
+    pub(super) certificate: Option<SignedAdmission>,
 }
 
 impl StartChecks {
@@ -42,7 +45,8 @@ impl StartChecks {
         let pre_shared_key = config.swarm.pre_shared_key_file.as_deref().map(keyfile::pre_shared_key).transpose()?;
         // The files of certificates, the name servers and the headers of requests; the clients themselves are made under the swarm's key.
         setup::web_clients(config, FingerprintKey([0; 16]))?;
-        Ok(StartChecks { given: Given::read(config)?, pre_shared_key })
+        let certificate = admission_files::certificate(config)?;
+        Ok(StartChecks { given: Given::read(config)?, pre_shared_key, certificate })
     }
 
     /// The day of the latest source of its hierarchy, counted from 1970; none if no source has a date.

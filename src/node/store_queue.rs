@@ -12,7 +12,7 @@ use futures::{
 };
 use nearcrawl_core::{
     crawl::site::previous_run::PreviousRunReader,
-    event::{Event, OptOutEvent, PreviousRunRead, StoreCommand, SurveyEvent},
+    event::{AdmissionEvent, Event, OptOutEvent, PreviousRunRead, StoreCommand, SurveyEvent},
 };
 use nearcrawl_model::{
     fingerprint::FingerprintKey,
@@ -233,6 +233,10 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
             store.meta_put(&survey_probes_slot(slot), bytes).await?;
             Some(Event::Survey(SurveyEvent::ProbesStored { write }))
         }
+        StoreCommand::KeepAdmissions { write, page, bytes } => {
+            store.meta_put(&admissions_page(page), bytes).await?;
+            Some(Event::Admission(AdmissionEvent::Stored { write }))
+        }
         StoreCommand::KeepOptOuts { write, page, bytes } => {
             store.meta_put(&opt_outs_page(page), bytes).await?;
             Some(Event::OptOut(OptOutEvent::Stored { write }))
@@ -263,6 +267,11 @@ async fn try_to(store: &Store, order: StoreCommand) -> Outcome {
 /// Where a page of statements about opt-outs is stored.
 pub fn opt_outs_page(page: u8) -> String {
     format!("opt-outs-{page:02x}")
+}
+
+/// Where a page of certificates and expulsions is stored.
+pub fn admissions_page(page: u8) -> String {
+    format!("admissions-{page:02x}")
 }
 
 /// Where a page of the book of contacts is stored.

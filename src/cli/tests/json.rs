@@ -45,7 +45,7 @@ const MAPS: [&str; 16] = [
 ];
 
 /// Names that hold an access point's full id.
-const ACCESS_POINTS: [&str; 6] = ["access_point", "answered_by", "creator", "owner", "runner_up", "to"];
+const ACCESS_POINTS: [&str; 8] = ["access_point", "answered_by", "creator", "expelled_by", "invited_by", "owner", "runner_up", "to"];
 
 /// Names that hold one word of an enumeration.
 const WORDS: [&str; 8] = ["gate", "kind", "liveness", "policy", "reason", "rule", "state", "status"];
@@ -123,9 +123,18 @@ async fn of_a_daemon(node: &FakeNode) -> Vec<(String, Value)> {
     let mut outputs = Vec::new();
     let to = fake::access_point(3);
     let (mv, seed) = (format!("move 192.0.2.0/24 {to}"), "seed add http://a.test/ http://b.invalid/");
-    for command in
-        ["status", "members", "results", "why http://a.test/", mv.as_str(), "leave", seed, "trend --from 1 --to 2 --by tld", "servers"]
-    {
+    for command in [
+        "status",
+        "members",
+        "results",
+        "why http://a.test/",
+        mv.as_str(),
+        "leave",
+        seed,
+        "trend --from 1 --to 2 --by tld",
+        "servers",
+        "swarm members",
+    ] {
         let text = type_in(&format!("{command} --json --api {}", node.url("/"))).await.unwrap();
         outputs.push((command.to_owned(), serde_json::from_str(&text).unwrap()));
     }
@@ -154,6 +163,7 @@ async fn of_commands(directory: &Path) -> Vec<(String, Value)> {
         ),
     );
     let page = write("page.html", "<!doctype html><html><body><img src=a.png></body></html>".to_owned());
+    let root = directory.join("ROOT.key").display().to_string();
     let scenario = write("quiet.toml", "members = 2\nsubnets = 2\nhosts = 2\nminutes = 1\n".to_owned());
     let lines = [
         format!("lab swarm --scenario {scenario} --json"),
@@ -161,6 +171,8 @@ async fn of_commands(directory: &Path) -> Vec<(String, Value)> {
         format!("plan --coverage 0.9 --records {records} --assumed --config {config} --json"),
         format!("check --config {config} --json"),
         format!("init --config {config} --json"),
+        format!("swarm init --out {root} --json"),
+        format!("swarm invite --key {root} {} --label Nairobi --json", fake::access_point(1)),
         format!("evaluate {page} --json"),
         "hierarchy show 41.90.0.1 --json".to_owned(),
         "hierarchy stats --json".to_owned(),

@@ -79,8 +79,7 @@ impl Wire for super::hello::Hello {
 
 impl Wire for super::hello::HelloAnswer {
     fn write(&self) -> Result<Vec<u8>, postcard::Error> {
-        let rest = if let super::hello::HelloAnswer::Welcome { hello, .. } = self { hello.rest()? } else { Vec::new() };
-        Ok([postcard::to_stdvec(self)?, rest].concat())
+        Ok([postcard::to_stdvec(self)?, self.rest()?].concat())
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {

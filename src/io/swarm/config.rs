@@ -2,7 +2,8 @@
 
 use super::hello::SwarmSecrets;
 use ipnetwork::IpNetwork;
-use std::{net::IpAddr, time::Duration};
+use nearcrawl_model::admission::{Gate, SignedAdmission};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 /// How this access point takes part.
 #[derive(Clone, Debug)]
@@ -22,6 +23,10 @@ pub struct SwarmConfig {
     pub pre_shared_key: Option<[u8; 32]>,
     /// The swarm; none to join that of the first member that lets us in.
     pub secrets: Option<SwarmSecrets>,
+    /// Whom it lets in, until [`super::SwarmCommand::Guard`] says otherwise.
+    pub gate: Arc<Gate>,
+    /// The certificate that it shows others.
+    pub certificate: Option<SignedAdmission>,
     /// Which hierarchy addresses are placed by.
     pub hierarchy_hash: [u8; 32],
     /// How often this access point has started.
@@ -52,6 +57,8 @@ impl Default for SwarmConfig {
             source_address: None,
             pre_shared_key: None,
             secrets: None,
+            gate: Arc::default(),
+            certificate: None,
             hierarchy_hash: [0; 32],
             incarnation: 1,
             software: concat!("nearcrawl/", env!("CARGO_PKG_VERSION")).to_owned(),

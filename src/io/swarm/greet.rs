@@ -16,13 +16,23 @@ use libp2p::{
     gossipsub::IdentTopic,
     request_response::{self, Message, OutboundFailure},
 };
-use nearcrawl_model::access_point::AccessPoint;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    admission::{Admission, SignedAdmission},
+    time::WallTime,
+};
 use std::{
     io,
     net::IpAddr,
     sync::atomic::Ordering,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
+
+/// The time by which certificates end.
+fn wall_time() -> WallTime {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
 
 type HelloEvent = request_response::Event<Arrived<Hello>, HelloAnswer>;
 
@@ -103,13 +113,14 @@ impl Runner {
                 }
             }
             HelloEvent::Message { peer, message: Message::Response { response: HelloAnswer::Welcome { hello, secrets }, .. }, .. } => {
-                match judge(&self.hello(), &hello, true).and_then(|()| self.adopt(peer, &hello, secrets)) {
+                let judged = judge(&self.hello(), &hello, true).and_then(|()| self.judge_shown(peer, &hello));
+                match judged.and_then(|()| self.adopt(peer, &hello, secrets)) {
                     Ok(()) => self.let_in(peer, hello),
                     Err(refusal) => self.refuse(peer, refusal),
                 }
             }
-            HelloEvent::Message { peer, message: Message::Response { response: HelloAnswer::Refused(text), .. }, .. } => {
-                self.refused_by(peer, &clean(&text));
+            HelloEvent::Message { peer, message: Message::Response { response: HelloAnswer::Refused(text, proof), .. }, .. } => {
+                self.refused_by(peer, &clean(&text), proof);
             }
             HelloEvent::OutboundFailure { peer, error, .. } => {
                 let refusal = match error {
@@ -136,11 +147,13 @@ impl Runner {
             return HelloAnswer::refused(&HelloError::Unreadable);
         };
         let Some(state) = self.peers.get_mut(&peer) else { return HelloAnswer::refused(&HelloError::Unreadable) };
-        if let Err(refusal) = judge(&ours, &hello, state.dialled) {
-            let answer = HelloAnswer::refused(&refusal);
+        let judged = judge(&ours, &hello, state.dialled);
+        if let Err(refusal) = judged.and_then(|()| self.judge_shown(peer, &hello)) {
+            let answer = self.refusal(peer, &refusal);
             self.refuse(peer, refusal);
             return answer;
         }
+        let Some(state) = self.peers.get_mut(&peer) else { return HelloAnswer::refused(&HelloError::Unreadable) };
         let wants_in = hello.swarm.is_none() && !hello.reader;
         if hello.reader {
             state.enter(Stage::Reader, Instant::now());
@@ -148,6 +161,35 @@ impl Runner {
             state.welcomed = Some(hello);
         }
         HelloAnswer::Welcome { hello: ours, secrets: self.secrets.filter(|_| wants_in) }
+    }
+
+    /// Whether the gate lets a peer in, by the certificate that it shows. Readers need none.
+    fn judge_shown(&self, peer: PeerId, hello: &Hello) -> Result<(), HelloError> {
+        let Some(access_point) = super::access_point_of(&peer).filter(|_| !hello.reader) else { return Ok(()) };
+        Ok(self.config.gate.judge_shown(&access_point, hello.certificate.as_ref(), wall_time())?)
+    }
+
+    /// A refusal, with the expulsion that is its reason.
+    fn refusal(&self, peer: PeerId, refusal: &HelloError) -> HelloAnswer {
+        let proof = match refusal {
+            HelloError::NotAdmitted(why) => super::access_point_of(&peer).and_then(|who| self.config.gate.proof_of(&who, why).cloned()),
+            _ => None,
+        };
+        HelloAnswer::Refused(refusal.to_string(), proof.map(Box::new))
+    }
+
+    /// Hangs up on members whom the gate does not let in any more: they were expelled, or their certificates have ended.
+    pub(super) fn judge_members(&mut self) {
+        let (gate, now) = (&self.config.gate, wall_time());
+        if gate.is_open() {
+            return;
+        }
+        let members = self.peers.iter().filter(|(_, state)| state.is_member());
+        let refused =
+            members.filter_map(|(peer, state)| Some((*peer, gate.judge(&state.access_point, state.certificate.as_ref(), now).err()?)));
+        for (peer, why) in refused.collect::<Vec<_>>() {
+            self.refuse(peer, why.into());
+        }
     }
 
     /// Joins the swarm of the peer that accepted our hello, if this access point has no swarm.
@@ -168,7 +210,12 @@ impl Runner {
     /// Both hellos are accepted.
     fn let_in(&mut self, peer: PeerId, hello: Hello) {
         self.remember_hello(peer, &hello);
+        let opened = self.config.gate.rule.swarm.and_then(|root| hello.certificate.as_ref()?.open(&root).ok());
         let Some(state) = self.peers.get_mut(&peer).filter(|state| state.connected) else { return };
+        state.certificate = match opened {
+            Some(Admission::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        };
         let before = state.stage;
         state.protocol = hello.protocol;
         let stage = Stage::Member { incarnation: hello.incarnation };
@@ -183,7 +230,8 @@ impl Runner {
             let addresses = usable_addresses(&hello.addresses, access_point);
             let software = clean(&hello.software).chars().take(64).collect();
             let incarnation = hello.incarnation;
-            self.outbox.push_back(SwarmEvent::Connected { peer: access_point, addresses, incarnation, software, remote });
+            let certificate = hello.certificate.map(Box::new);
+            self.outbox.push_back(SwarmEvent::Connected { peer: access_point, addresses, incarnation, software, remote, certificate });
             // It was timed while the hellos were on their way; the next ping is a minute away.
             self.outbox.extend(rtt_us.map(|rtt_us| SwarmEvent::Timed { peer: access_point, rtt_us, remote }));
         }
@@ -210,10 +258,10 @@ impl Runner {
         }
     }
 
-    fn refused_by(&mut self, peer: PeerId, reason: &str) {
+    fn refused_by(&mut self, peer: PeerId, reason: &str, proof: Option<Box<SignedAdmission>>) {
         let address = self.named(&peer);
         if let Some(access_point) = self.shut(peer, &AskError::NotLetIn(reason.to_owned())) {
-            self.outbox.push_back(SwarmEvent::RefusedBy { peer: access_point, reason: reason.to_owned(), address });
+            self.outbox.push_back(SwarmEvent::RefusedBy { peer: access_point, reason: reason.to_owned(), address, proof });
         }
     }
 

@@ -3,7 +3,11 @@
 
 use super::protocol::PROTOCOL;
 use libp2p::PeerId;
-use nearcrawl_model::{access_point::AccessPoint, fingerprint::FingerprintKey};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    admission::{NotAdmitted, SignedAdmission},
+    fingerprint::FingerprintKey,
+};
 use serde::{Deserialize, Serialize};
 
 /// Which swarm: chosen at random by its first access point.
@@ -43,22 +47,32 @@ pub(super) struct Hello {
     /// The oldest protocol version that it speaks. Stands behind the message; where it is missing, only the latest one is spoken.
     #[serde(skip)]
     pub oldest: u32,
+    /// The certificate by which it is a member. Stands behind the message, too, if there is one.
+    #[serde(skip)]
+    pub certificate: Option<SignedAdmission>,
 }
 
 impl Hello {
     /// What stands behind a message with this hello.
     pub(super) fn rest(&self) -> Result<Vec<u8>, postcard::Error> {
-        postcard::to_stdvec(&self.oldest)
+        let shown = if self.certificate.is_some() { postcard::to_stdvec(&self.certificate)? } else { Vec::new() };
+        Ok([postcard::to_stdvec(&self.oldest)?, shown].concat())
     }
 
     /// Reads what stands behind a message with this hello.
     pub(super) fn with_rest(self, rest: &[u8]) -> Hello {
-        let oldest = postcard::from_bytes::<u32>(rest).unwrap_or(self.protocol).min(self.protocol);
-        Hello { oldest, ..self }
+        let (oldest, rest) = postcard::take_from_bytes::<u32>(rest).unwrap_or((self.protocol, &[]));
+        Hello { oldest: oldest.min(self.protocol), certificate: read_shown(rest), ..self }
     }
 }
 
+/// A statement about a member that stands behind a message.
+fn read_shown(rest: &[u8]) -> Option<SignedAdmission> {
+    postcard::take_from_bytes::<Option<SignedAdmission>>(rest).ok().and_then(|(shown, _)| shown)
+}
+
 /// The answer to a hello.
+#[expect(clippy::large_enum_variant, reason = "one is made for each connection, and sent or taken apart at once")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum HelloAnswer {
     /// The sender is accepted.
@@ -68,8 +82,8 @@ pub(super) enum HelloAnswer {
         /// To a member that has no swarm yet: the swarm's secrets.
         secrets: Option<SwarmSecrets>,
     },
-    /// Stay out, and what to do about it.
-    Refused(String),
+    /// Stay out, and what to do about it. If the sender was expelled, the expulsion stands behind the message.
+    Refused(String, #[serde(skip)] Option<Box<SignedAdmission>>),
 }
 
 /// Why a peer was refused. The text is what the other side's operator reads.
@@ -116,6 +130,9 @@ pub enum HelloError {
     /// Far more was sent than a member may send.
     #[error("far more messages than a member may send; the peer is shut out for a while")]
     Flooding,
+    /// The peer may not be a member.
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
 }
 
 fn short(bytes: &[u8]) -> String {
@@ -142,7 +159,16 @@ pub(super) fn judge(ours: &Hello, theirs: &Hello, dialled: bool) -> Result<(), H
 impl HelloAnswer {
     /// A refusal with its text.
     pub(super) fn refused(refusal: &HelloError) -> HelloAnswer {
-        HelloAnswer::Refused(refusal.to_string())
+        HelloAnswer::Refused(refusal.to_string(), None)
+    }
+
+    /// What stands behind a message with this answer.
+    pub(super) fn rest(&self) -> Result<Vec<u8>, postcard::Error> {
+        match self {
+            HelloAnswer::Welcome { hello, .. } => hello.rest(),
+            HelloAnswer::Refused(_, None) => Ok(Vec::new()),
+            HelloAnswer::Refused(_, proof) => postcard::to_stdvec(proof),
+        }
     }
 }
 
@@ -195,6 +221,7 @@ pub(super) fn read_hello(bytes: &[u8]) -> Option<Hello> {
         reader: false,
         addresses: Vec::new(),
         oldest: protocol,
+        certificate: None,
     })
 }
 
@@ -202,7 +229,7 @@ pub(super) fn read_hello(bytes: &[u8]) -> Option<Hello> {
 pub(super) fn read_answer(bytes: &[u8]) -> Option<HelloAnswer> {
     Some(match postcard::take_from_bytes(bytes).ok()? {
         (HelloAnswer::Welcome { hello, secrets }, rest) => HelloAnswer::Welcome { hello: hello.with_rest(rest), secrets },
-        (refused, _) => refused,
+        (HelloAnswer::Refused(text, _), rest) => HelloAnswer::Refused(text, read_shown(rest).map(Box::new)),
     })
 }
 
@@ -221,6 +248,7 @@ mod tests {
             reader: false,
             addresses: Vec::new(),
             oldest: OLDEST,
+            certificate: None,
         }
     }
 
@@ -282,6 +310,34 @@ mod tests {
         assert_eq!(read_answer(&answer), Some(welcome));
         assert!(matches!(read_answer(&postcard::to_stdvec(&HelloAnswer::Welcome { hello: newer, secrets: None }).unwrap()),
             Some(HelloAnswer::Welcome { hello, .. }) if hello.oldest == 6));
+    }
+
+    /// Who was invited shows its certificate; earlier releases pass over it, and the bytes of a hello without one are as they were.
+    #[test]
+    fn a_certificate_stands_behind_a_hello_and_an_expulsion_behind_a_refusal() {
+        use ed25519_dalek::SigningKey;
+        use nearcrawl_model::{
+            admission::{Admission, Certificate, Issuer, RootKey},
+            time::WallTime,
+        };
+        let (root, member) = (SigningKey::from_bytes(&[9; 32]), super::super::access_point_of_seed([1; 32]));
+        let swarm = RootKey(root.verifying_key().to_bytes());
+        let (issued, expires) = (WallTime(1), WallTime(2));
+        let one = Certificate { swarm, issuer: Issuer::Root, member, may_invite: true, issued, expires, label: "x".repeat(64) };
+        let signed = SignedAdmission::by_root(&Admission::Certificate(one), &root).unwrap();
+        let shown = Hello { certificate: Some(signed.clone()), ..hello() };
+        assert_eq!(read_hello(&written(&shown)), Some(shown.clone()));
+        assert_eq!(read_hello(&[written(&shown), b"more".to_vec()].concat()), Some(shown.clone()));
+        let of_earlier = postcard::from_bytes::<Hello>(&written(&shown)).unwrap();
+        assert_eq!(of_earlier, Hello { oldest: 0, ..hello() });
+        let welcome = HelloAnswer::Welcome { hello: shown, secrets: None };
+        let refused = HelloAnswer::Refused("expelled".to_owned(), Some(Box::new(signed)));
+        for answer in [welcome, refused, HelloAnswer::Refused("no".to_owned(), None)] {
+            let bytes = [postcard::to_stdvec(&answer).unwrap(), answer.rest().unwrap()].concat();
+            assert_eq!(read_answer(&bytes), Some(answer));
+        }
+        let plain = postcard::to_stdvec(&HelloAnswer::Refused("no".to_owned(), None)).unwrap();
+        assert_eq!(plain, [&[1, 2], &b"no"[..]].concat(), "as protocol 5 writes it");
     }
 
     /// The bytes of a hello in protocol 5, as they stay.

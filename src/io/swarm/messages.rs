@@ -3,6 +3,7 @@
 use super::hello::{HelloError, SwarmId};
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::{Gate, SignedAdmission},
     fingerprint::FingerprintKey,
     ids::{QuestionId, Ticket},
     message::{Gossip, PublicRequest, PublicResponse, Request, Response},
@@ -49,6 +50,8 @@ pub enum SwarmCommand {
         /// The response that is sent.
         response: PublicResponse,
     },
+    /// Let in only who passes this gate, and hang up on the members that do not any more.
+    Guard(Arc<Gate>),
     /// Use these addresses to reach a member from now on, in place of those known before.
     Remember {
         /// The member.
@@ -92,6 +95,8 @@ pub enum SwarmEvent {
         software: String,
         /// The address at the other end of its last connection.
         remote: Option<IpAddr>,
+        /// The certificate that it showed; it counts if one is asked for.
+        certificate: Option<Box<SignedAdmission>>,
     },
     /// The last connection to a connected member has ended.
     Disconnected {
@@ -158,6 +163,8 @@ pub enum SwarmEvent {
         reason: String,
         /// The address at which we dialled it, if we did.
         address: Option<String>,
+        /// The expulsion that it showed as its reason; it is not checked yet.
+        proof: Option<Box<SignedAdmission>>,
     },
     /// No connection could be made.
     DialFailed {

@@ -8,7 +8,7 @@ use super::{
     protocol::PROTOCOL,
     rate::TokenBucket,
 };
-use nearcrawl_model::{access_point::AccessPoint, ids::QuestionId, message::Request};
+use nearcrawl_model::{access_point::AccessPoint, admission::Certificate, ids::QuestionId, message::Request};
 use std::{collections::VecDeque, net::IpAddr, time::Instant};
 
 /// Questions of ours to one peer, waiting or asked, and questions of one peer to us.
@@ -66,6 +66,8 @@ pub(super) struct Peer {
     pub(super) remote: Option<IpAddr>,
     /// Its hello, which was accepted, until our answer has been sent.
     pub(super) welcomed: Option<Hello>,
+    /// The certificate that it showed, its signatures checked.
+    pub(super) certificate: Option<Certificate>,
     pub(super) waiting: VecDeque<Waiting>,
     /// With the lengths of the requests.
     pub(super) held: Vec<(Request, usize, Channel)>,
@@ -98,6 +100,7 @@ impl Peer {
             rtt_us: None,
             remote: None,
             welcomed: None,
+            certificate: None,
             waiting: VecDeque::new(),
             held: Vec::new(),
             open: 0,

@@ -267,6 +267,10 @@ impl Runner {
                     let _ = self.libp2p.behaviour_mut().public.send_response(channel, response);
                 }
             }
+            SwarmCommand::Guard(gate) => {
+                self.config.gate = gate;
+                self.judge_members();
+            }
             SwarmCommand::Remember { peer, addresses } => self.remember(peer, &addresses),
             SwarmCommand::Stop => {}
         }
@@ -502,6 +506,7 @@ impl Runner {
                 hang_up.push((*peer, state.stage));
             }
         }
+        self.judge_members();
         for (peer, stage) in hang_up {
             if stage == Stage::Greeting {
                 self.refuse(peer, HelloError::NoHello(HELLO_WITHIN.as_secs()));
@@ -575,6 +580,7 @@ impl Runner {
             reader: false,
             addresses,
             oldest: OLDEST,
+            certificate: self.config.certificate.clone(),
         }
     }
 }

@@ -9,6 +9,7 @@ use super::{
     run::MAX_DIALS,
     *,
 };
+use ed25519_dalek::SigningKey;
 use libp2p::{
     Multiaddr, StreamProtocol,
     futures::StreamExt,
@@ -19,12 +20,17 @@ use libp2p::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::{
+        Admission, AdmissionMode, AdmissionRule, Certificate, Expulsion, Gate, Issuer, KnownExpulsion, NotAdmitted, RootKey,
+        SignedAdmission,
+    },
     fingerprint::FingerprintKey,
     ids::{QuestionId, Ticket},
     message::{Gossip, MAX_MESSAGE, PublicRequest, PublicResponse, Request, Response},
     packed_stream::Packer,
     receipt::Declined,
     summary::{RollUp, Summary},
+    time::WallTime,
 };
 use std::{
     collections::VecDeque,
@@ -33,7 +39,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -200,6 +206,86 @@ async fn whoever_does_not_fit_is_refused_and_both_sides_know_why() {
     for daemon in [first, stranger, elsewhere, lost] {
         daemon.stop().await;
     }
+}
+
+/// The root key of a swarm that is not open.
+fn root_key() -> SigningKey {
+    SigningKey::from_bytes(&[99; 32])
+}
+
+fn rule() -> AdmissionRule {
+    let swarm = Some(RootKey(root_key().verifying_key().to_bytes()));
+    AdmissionRule { mode: AdmissionMode::Invite, swarm, ..AdmissionRule::default() }
+}
+
+/// A member that asks others for certificates, and has one until then.
+fn invited(number: u8, expires: WallTime) -> SwarmConfig {
+    let (swarm, issued) = (rule().swarm.unwrap(), WallTime(1));
+    let (member, label) = (access_point_of_seed([number; 32]), String::new());
+    let certificate = Certificate { swarm, issuer: Issuer::Root, member, may_invite: false, issued, expires, label };
+    let certificate = Some(SignedAdmission::by_root(&Admission::Certificate(certificate), &root_key()).unwrap());
+    SwarmConfig { gate: Arc::new(Gate { rule: rule(), ..Gate::default() }), certificate, ..config(number) }
+}
+
+fn expulsion(member: AccessPoint) -> (SignedAdmission, Gate) {
+    let (swarm, at) = (rule().swarm.unwrap(), WallTime(5));
+    let one = Expulsion { swarm, issuer: Issuer::Root, member, serial: 5, at, reason: "a test".to_owned() };
+    let signed = SignedAdmission::by_root(&Admission::Expulsion(one), &root_key()).unwrap();
+    let known = Arc::new(KnownExpulsion { reason: "a test".to_owned(), signed: signed.clone() });
+    (signed, Gate { rule: rule(), expelled: [(member, [(Issuer::Root, known)].into())].into() })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_not_invited_is_refused_and_who_is_expelled_is_hung_up_on_and_shown_why() {
+    let forever = WallTime(u64::MAX);
+    let mut first = Daemon::start(91, invited(91, forever)).await;
+    let mut second = Daemon::start(92, invited(92, forever)).await;
+    second.dial(&first);
+    first.connected(second.me()).await;
+    second.connected(first.me()).await;
+    // Not without a certificate, whoever dials, nor with one of another member; and nobody is given the swarm's secrets.
+    let of_first = invited(91, forever).certificate;
+    let mut uninvited = Daemon::start(93, SwarmConfig { secrets: None, certificate: None, ..config(93) }).await;
+    let thief = Daemon::start(94, SwarmConfig { certificate: of_first, ..config(94) }).await;
+    uninvited.dial(&first);
+    assert!(uninvited.refused_by().await.starts_with("not invited: this swarm takes members by invitation"));
+    assert_eq!(first.refused().await, HelloError::NotAdmitted(NotAdmitted::NoCertificate));
+    assert!(!uninvited.passed.iter().any(|event| matches!(event, SwarmEvent::Admitted { .. })));
+    first.dial(&thief);
+    assert!(first.refused().await.to_string().contains("made out to"));
+    // The second is expelled: its connections end, and it is shown the expulsion when it comes back.
+    let (signed, gate) = expulsion(second.me());
+    first.tell(SwarmCommand::Guard(Arc::new(gate)));
+    let (me, gone) = (first.me(), second.me());
+    first.find(|event| (*event == SwarmEvent::Disconnected { peer: gone }).then_some(())).await;
+    second.find(|event| (*event == SwarmEvent::Disconnected { peer: me }).then_some(())).await;
+    second.dial(&first);
+    let (reason, proof) = second
+        .find(|event| match event {
+            SwarmEvent::RefusedBy { reason, proof, .. } => Some((reason.clone(), proof.clone())),
+            _ => None,
+        })
+        .await;
+    assert_eq!((&*reason, proof.as_deref()), ("expelled: a test (by the root key)", Some(&signed)));
+    for daemon in [first, second, uninvited, thief] {
+        daemon.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_ends_with_the_certificate() {
+    let soon = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + Duration::from_secs(3);
+    let mut first = Daemon::start(95, invited(95, WallTime(u64::MAX))).await;
+    let mut second = Daemon::start(96, invited(96, WallTime(soon.as_millis() as u64))).await;
+    second.dial(&first);
+    first.connected(second.me()).await;
+    let gone = second.me();
+    first.find(|event| (*event == SwarmEvent::Disconnected { peer: gone }).then_some(())).await;
+    assert!(matches!(first.refused().await, HelloError::NotAdmitted(NotAdmitted::Ended(_))));
+    second.dial(&first);
+    assert!(second.refused_by().await.starts_with("not invited: the certificate ended"));
+    first.stop().await;
+    second.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -452,6 +538,7 @@ impl Rude {
             reader: false,
             addresses: Vec::new(),
             oldest: PROTOCOL,
+            certificate: None,
         }
     }
 

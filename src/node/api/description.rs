@@ -1,6 +1,6 @@
 //! How is the API described? As OpenAPI, made from the routes themselves.
 
-use super::{logs, opt_outs, page, routes, settings, surveys};
+use super::{admission, logs, opt_outs, page, routes, settings, surveys};
 use axum::Json;
 use utoipa::OpenApi;
 
@@ -33,6 +33,8 @@ use utoipa::OpenApi;
         settings::settings,
         routes::pause,
         routes::resume,
+        admission::admission,
+        admission::take_in,
         opt_outs::opt_outs,
         opt_outs::add,
         opt_outs::withdraw,

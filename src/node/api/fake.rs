@@ -7,6 +7,7 @@ use crate::node::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::{AdmissionMode, AdmissionView, CertificateView, ExpulsionView, RootKey},
     allowance::AllowanceView,
     claim::ClaimReason,
     cross_table::{CrossTable, CrossTableView, Pair},
@@ -119,6 +120,8 @@ fn answer(query: Query, age: u64) {
         Query::ServerOwners(reply) => drop(reply.send(vec![ServerOwner { access_point: access_point(0), servers: 25 }])),
         Query::ServerRows { rows, of, after, reply } => drop(reply.send(Ok(server_rows(rows, of, after.as_ref())))),
         Query::Export { reply, .. } => drop(reply.send(Ok(ExportedRows::of_hosts(&[])))),
+        Query::Admission(reply) => drop(reply.send(admission())),
+        Query::GiveAdmission { reply, .. } => drop(reply.send(Ok(access_point(1)))),
         Query::OptOuts(reply) => drop(reply.send(vec![opt_out()])),
         Query::SayOptOut { reply, .. } => drop(reply.send(Ok(opt_out()))),
         Query::Surveys(reply) => drop(reply.send(vec![survey()])),
@@ -135,6 +138,32 @@ fn answer(query: Query, age: u64) {
 fn mark() -> SurveyMark {
     let labels = [("sector".to_owned(), ["university".to_owned()].into())].into();
     SurveyMark { name: "universities".to_owned(), creator: access_point(0), labels }
+}
+
+fn admission() -> AdmissionView {
+    let (issued_at, expires_at) = (WallTime(1_775_002_600_000), WallTime(1_806_538_600_000));
+    let certificate = |number, may_invite, invited_by| CertificateView {
+        access_point: access_point(number),
+        label: "Nairobi".to_owned(),
+        may_invite,
+        invited_by,
+        issued_at,
+        expires_at,
+        alive: true,
+        refused_text: None,
+    };
+    AdmissionView {
+        mode: AdmissionMode::Invite,
+        swarm: Some(RootKey([7; 32])),
+        refused_text: None,
+        certificates: vec![certificate(0, true, None), certificate(1, false, Some(access_point(0)))],
+        expulsions: vec![ExpulsionView {
+            access_point: access_point(2),
+            expelled_by: None,
+            expelled_at: issued_at,
+            reason_text: "asked too much".to_owned(),
+        }],
+    }
 }
 
 fn opt_out() -> OptOutView {

@@ -1,5 +1,6 @@
 //! How do people and programs talk to a running node? Over HTTP on loopback: JSON, metrics, an OpenAPI description and one page.
 
+mod admission;
 mod context;
 mod description;
 mod error;
@@ -19,6 +20,7 @@ mod token;
 
 use super::{metrics::Metrics, query::QueryHandle};
 use crate::io::tasks::{self, TaskKind};
+pub use admission::{AdmissionBody, TakenInView};
 use axum::{
     Router,
     extract::DefaultBodyLimit,
@@ -170,6 +172,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/survey/state", post(surveys::change))
         .route("/api/pause", post(routes::pause))
         .route("/api/resume", post(routes::resume))
+        .route("/api/admission", get(admission::admission).post(admission::take_in))
         .route("/api/opt-outs", get(opt_outs::opt_outs).post(opt_outs::add))
         .route("/api/opt-outs/withdraw", post(opt_outs::withdraw))
         .route("/api/leave", post(routes::leave))

@@ -23,8 +23,9 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 34] = [
+const ROUTES: [(&str, &str); 36] = [
     ("get", "/"),
+    ("get", "/api/admission"),
     ("get", "/api/cross-table"),
     ("get", "/api/distinct"),
     ("get", "/api/events"),
@@ -48,6 +49,7 @@ const ROUTES: [(&str, &str); 34] = [
     ("get", "/bot"),
     ("get", "/metrics"),
     ("get", "/openapi.json"),
+    ("post", "/api/admission"),
     ("post", "/api/declare-lost"),
     ("post", "/api/leave"),
     ("post", "/api/move"),

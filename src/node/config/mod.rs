@@ -4,6 +4,7 @@
 //! and gives back plain resolved values. So a mistake is reported with its line, all mistakes are reported at once, and
 //! no code outside this module sees text that still has to be parsed.
 
+mod admission;
 mod allowance;
 mod api;
 mod cache;
@@ -28,6 +29,7 @@ mod tests;
 mod timers;
 mod values;
 
+pub use admission::AdmissionConfig;
 pub use allowance::AllowanceConfig;
 pub use api::ApiConfig;
 pub use cache::CacheConfig;
@@ -80,6 +82,8 @@ pub struct Config {
     pub swarm: SwarmConfig,
     /// What it does for members behind routers.
     pub nat: NatConfig,
+    /// Who may be a member.
+    pub admission: AdmissionConfig,
     /// How servers are visited.
     pub crawl: CrawlConfig,
     /// Which external hosts are crawled.
@@ -128,6 +132,7 @@ impl Default for Config {
             contact: None,
             swarm: SwarmConfig::default(),
             nat: NatConfig::default(),
+            admission: AdmissionConfig::default(),
             crawl: CrawlConfig::default(),
             scope: ScopeConfig::default(),
             dns: DnsConfig::default(),
@@ -193,6 +198,7 @@ impl Config {
             contact,
             swarm: SwarmConfig::read(reader.section("swarm")),
             nat: NatConfig::read(reader.section("nat")),
+            admission: AdmissionConfig::read(reader.section("admission")),
             crawl: CrawlConfig::read(reader.section("crawl")),
             scope: ScopeConfig::read(reader.section("scope")),
             dns: DnsConfig::read(reader.section("dns")),

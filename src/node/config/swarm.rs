@@ -78,7 +78,7 @@ impl SwarmConfig {
 }
 
 /// A member's peer id.
-fn peer_id(value: &DeValue<'_>) -> Parsed<AccessPoint> {
+pub(super) fn peer_id(value: &DeValue<'_>) -> Parsed<AccessPoint> {
     let text = values::any_text(value)?;
     text.parse().map_err(|_| "write a member's peer id, as `nearcrawl members --json` shows it, like \"12D3KooW…\"".to_owned())
 }

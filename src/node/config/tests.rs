@@ -7,7 +7,8 @@ use std::{net::SocketAddr, time::Duration};
 const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");
 
 /// Keys that have no default: the example shows how a value would look.
-const WITHOUT_DEFAULT: [&str; 7] = ["pre_shared_key_file", "source_address", "snapshot", "home_port", "crawl_per_", "hours", "time_zone"];
+const WITHOUT_DEFAULT: [&str; 8] =
+    ["swarm = ", "pre_shared_key_file", "source_address", "snapshot", "home_port", "crawl_per_", "hours", "time_zone"];
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(text, Path::new("/etc/nearcrawl/test.toml"))

@@ -231,6 +231,8 @@ async fn the_journals_of_some_thousand_subnets_are_loaded_without_a_backlog_at_t
         surveys: Vec::new(),
         survey_probes: Vec::new(),
         opt_outs: Vec::new(),
+        admissions: Vec::new(),
+        certificate: None,
     };
     let hierarchy = Arc::new(Builder::new().finish().unwrap());
     let mut crawler = Crawler::new(identity, setup::settings(&Config::default(), false), hierarchy, clock::now());

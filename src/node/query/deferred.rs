@@ -1,7 +1,7 @@
 //! Queries that other members' words are needed for: about a host that is new here, until its steward has answered with its address, and for
 //! tables, until the members have told their parts. Each waits for a short time only.
 
-use super::{MAX_WAITING, OptOutReply, Reply, SurveyReply};
+use super::{AdmissionReply, MAX_WAITING, OptOutReply, Reply, SurveyReply};
 use nearcrawl_core::crawler::Crawler;
 use nearcrawl_model::{
     address::AddressPolicy,
@@ -29,6 +29,8 @@ pub struct DeferredQueries {
     surveys: Vec<(Made, SurveyReply, Instant)>,
     /// By the numbers of the questions.
     opt_outs: Vec<(u64, OptOutReply, Instant)>,
+    /// By the numbers of the questions.
+    admissions: Vec<(u64, AdmissionReply, Instant)>,
 }
 
 /// A survey with its creator, as in `universities@12D3KooW…`, and its revision.
@@ -37,7 +39,7 @@ type Made = (String, u64);
 impl DeferredQueries {
     /// Whether one more question may wait.
     pub fn has_room(&self) -> bool {
-        self.waiting.len() + self.tables.len() + self.surveys.len() + self.opt_outs.len() < MAX_WAITING
+        self.waiting.len() + self.tables.len() + self.surveys.len() + self.opt_outs.len() + self.admissions.len() < MAX_WAITING
     }
 
     /// Has this question wait.
@@ -71,6 +73,21 @@ impl DeferredQueries {
         }
     }
 
+    /// Has the question wait until a certificate or an expulsion is stored.
+    pub fn wait_for_admission(&mut self, number: u64, reply: AdmissionReply) {
+        self.admissions.push((number, reply, Instant::now() + PATIENCE));
+    }
+
+    /// Answers those whose certificates and expulsions are stored, and those that have waited long enough.
+    pub fn admitted(&mut self, crawler: &Crawler) {
+        let now = Instant::now();
+        let outcome = |number: u64| crawler.view().admission_outcome(number);
+        let is_over = |(number, _, until): &mut (u64, AdmissionReply, Instant)| *until <= now || outcome(*number).is_some();
+        for (number, reply, _) in self.admissions.extract_if(.., is_over) {
+            let _ = reply.send(outcome(number).unwrap_or_else(|| Err("the disk does not answer: it may be taken in later".to_owned())));
+        }
+    }
+
     /// Answers those whose surveys are stored, and those that have waited long enough.
     pub fn stored(&mut self, crawler: &Crawler) {
         let now = Instant::now();
@@ -85,8 +102,8 @@ impl DeferredQueries {
 
     /// When to look at them again, if nothing else happens before.
     pub fn due(&self) -> Option<Instant> {
-        let nothing = self.waiting.is_empty() && self.tables.is_empty() && self.surveys.is_empty() && self.opt_outs.is_empty();
-        (!nothing).then(|| Instant::now() + LOOK_EVERY)
+        let waiting = [self.waiting.len(), self.tables.len(), self.surveys.len(), self.opt_outs.len(), self.admissions.len()];
+        (waiting != [0; 5]).then(|| Instant::now() + LOOK_EVERY)
     }
 
     /// Takes out what can be answered by now, and what has waited long enough; all of them if the steward's word is not taken in at present.
@@ -122,7 +139,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     fn crawler() -> Crawler {
-        let identity = NodeIdentity { seed: [7; 32], access_point: AccessPoint([7; 32]), created: false };
+        let identity = NodeIdentity { seed: [7; 32], access_point: AccessPoint([7; 32]), created: false, certificate: None };
         let persisted = PersistedState {
             incarnation: 1,
             secrets: None,
@@ -138,6 +155,7 @@ mod tests {
             totals: None,
             survey_probes: Vec::new(),
             opt_outs: Vec::new(),
+            admissions: Vec::new(),
         };
         let (secrets, settings) = (setup::new_secrets().unwrap(), setup::settings(&Config::default(), false));
         setup::crawler(&identity, &persisted, secrets, Vec::new(), settings, Arc::new(Builder::new().finish().unwrap()), clock::now())

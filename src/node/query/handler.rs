@@ -1,6 +1,6 @@
 //! Answers queries: the crawler's views, with what only the process knows added.
 
-use super::{NoProbesError, OptOutReply, PauseReply, ProbesReply, Query, Reply, SurveyReply, deferred::DeferredQueries};
+use super::{AdmissionReply, NoProbesError, OptOutReply, PauseReply, ProbesReply, Query, Reply, SurveyReply, deferred::DeferredQueries};
 use crate::io::{
     swarm::{Reachability, Reached, SwarmCounters, SwarmHandle, SwarmSecrets},
     tasks,
@@ -8,12 +8,13 @@ use crate::io::{
 use crate::node::{config::Config, executor::Executor};
 use nearcrawl_core::{
     crawler::Crawler,
-    event::{Event, OptOutEvent, SurveyEvent},
+    event::{AdmissionEvent, Event, OptOutEvent, SurveyEvent},
     report::Outside,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
     address::{AddressError, AddressPolicy},
+    admission::SignedAdmission,
     allowance::AllowanceView,
     exported::{ExportQuery, ExportedRows},
     opt_out::OptOutKey,
@@ -27,7 +28,8 @@ use nearcrawl_model::{
     view::{DeclaredLostView, LeaveView, MoveView, ReachState, ReachabilityView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
 };
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
+    fmt::Display,
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
@@ -35,6 +37,9 @@ use std::{
 
 /// Failed connections to other members that are remembered for people.
 const MAX_CONNECTION_ERRORS: usize = 5;
+
+/// Refused peers that are remembered.
+const MAX_REFUSED: usize = 64;
 
 /// Addresses of this access point that are remembered: a machine whose network comes and goes gets new ones all the time.
 const MAX_ADDRESSES: usize = 16;
@@ -53,6 +58,8 @@ pub struct QueryHandler {
     denied: nearcrawl_core::crawl::scope::Scope,
     /// The number of the last question about an opt-out.
     last_opt_out: u64,
+    /// The number of the last certificate or expulsion that people gave.
+    last_admission: u64,
     policy: AddressPolicy,
     swarm: String,
     addresses: Vec<String>,
@@ -60,6 +67,8 @@ pub struct QueryHandler {
     /// Whether the operator says where others reach it.
     advertised: bool,
     connection_errors: VecDeque<String>,
+    /// Peers that were refused, and why: at most [`MAX_REFUSED`].
+    refused: BTreeMap<AccessPoint, String>,
     deferred: DeferredQueries,
     /// As it was measured last, and when.
     disk: Option<(StoreView, Instant)>,
@@ -132,6 +141,7 @@ impl QueryHandler {
             pace: config.pace(),
             contact: config.contact.clone(),
             last_opt_out: 0,
+            last_admission: 0,
             denied: crate::node::setup::scope(config),
             policy: crate::node::setup::policy(config),
             swarm: secrets.map(|secrets| hex(&secrets.swarm)).unwrap_or_default(),
@@ -139,6 +149,7 @@ impl QueryHandler {
             reachability: Reachability::default(),
             advertised: !config.swarm.advertise.is_empty(),
             connection_errors: VecDeque::new(),
+            refused: BTreeMap::new(),
             deferred: DeferredQueries::default(),
             disk: None,
             token_file: None,
@@ -240,6 +251,19 @@ impl QueryHandler {
         }
     }
 
+    /// We refused a peer, which may come again and again: the log has the same reason once.
+    pub fn refused(&mut self, peer: AccessPoint, reason: &dyn Display) {
+        let (short, reason) = (peer.short(), reason.to_string());
+        if self.refused.get(&peer) == Some(&reason) {
+            return tracing::debug!("{short} was refused: {reason}");
+        }
+        tracing::warn!("{short} was refused: {reason}");
+        if self.refused.len() >= MAX_REFUSED {
+            self.refused.clear();
+        }
+        self.refused.insert(peer, reason);
+    }
+
     /// Answers a query, or says what has to be done for it. All that can be asked is answered here.
     pub fn answer(&mut self, query: Query, crawler: &Crawler, executor: &Executor) -> Option<Action> {
         // A caller that has stopped waiting is no error.
@@ -286,8 +310,9 @@ impl QueryHandler {
             query @ (Query::Surveys(_) | Query::Survey { .. } | Query::MakeSurvey { .. } | Query::ChangeSurvey { .. }) => {
                 return self.answer_surveys(query, crawler);
             }
-            Query::OptOuts(reply) => drop(reply.send(crawler.view().opt_outs())),
-            Query::SayOptOut { key, stops, reply } => return self.say_opt_out(key, stops, reply),
+            query @ (Query::Admission(_) | Query::GiveAdmission { .. } | Query::OptOuts(_) | Query::SayOptOut { .. }) => {
+                return self.answer_statements(query, crawler);
+            }
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
             Query::Move { subnet, to, reply } => return Some(move_subnet(crawler, subnet, to, reply)),
             Query::DeclareLost { members, reply } => return Some(declare_lost(crawler, members, reply)),
@@ -297,6 +322,18 @@ impl QueryHandler {
                 let _ = reply.send(LeaveView { released: crawler.view().subnets_held() as u64 });
                 return Some(Action::Handle(Event::Leave));
             }
+        }
+        None
+    }
+
+    /// The same for what is asked and said of opt-outs, and of who may be a member.
+    fn answer_statements(&mut self, query: Query, crawler: &Crawler) -> Option<Action> {
+        match query {
+            Query::Admission(reply) => drop(reply.send(crawler.view().admission())),
+            Query::GiveAdmission { signed, reply } => return self.give_admission(signed, reply),
+            Query::OptOuts(reply) => drop(reply.send(crawler.view().opt_outs())),
+            Query::SayOptOut { key, stops, reply } => return self.say_opt_out(key, stops, reply),
+            _ => {}
         }
         None
     }
@@ -313,6 +350,17 @@ impl QueryHandler {
             _ => {}
         }
         None
+    }
+
+    /// Has a certificate or an expulsion taken in; the answer follows when it is stored.
+    fn give_admission(&mut self, signed: Box<SignedAdmission>, reply: AdmissionReply) -> Option<Action> {
+        if !self.deferred.has_room() {
+            let _ = reply.send(Err("the daemon is busy: ask again".to_owned()));
+            return None;
+        }
+        self.last_admission += 1;
+        self.deferred.wait_for_admission(self.last_admission, reply);
+        Some(Action::Handle(Event::Admission(AdmissionEvent::Given { number: self.last_admission, signed })))
     }
 
     /// Has a proof looked for; the answer follows when what comes of it is stored.
@@ -356,6 +404,7 @@ impl QueryHandler {
         }
         self.deferred.stored(crawler);
         self.deferred.looked(crawler);
+        self.deferred.admitted(crawler);
     }
 
     /// When deferred queries are to be looked at again.

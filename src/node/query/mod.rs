@@ -8,6 +8,7 @@ pub(crate) mod seeding;
 
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::{AdmissionView, SignedAdmission},
     allowance::AllowanceView,
     cross_table::{CrossTableView, Pair},
     distinct::DistinctView,
@@ -59,6 +60,9 @@ pub enum NoProbesError {
     #[error("{0}")]
     NoAnswer(String),
 }
+
+/// Where the member goes that a certificate or an expulsion is about, or why it is not taken in.
+pub type AdmissionReply = Reply<Result<AccessPoint, String>>;
 
 /// Where an opt-out goes, or why there is none.
 pub type OptOutReply = Reply<Result<OptOutView, String>>;
@@ -182,6 +186,15 @@ pub enum Query {
     },
     /// Go on after a pause.
     Resume(Reply<PauseReply>),
+    /// Who may be a member, by what is known here.
+    Admission(Reply<AdmissionView>),
+    /// Take in a certificate or an expulsion, and tell all members; or why not, as a sentence.
+    GiveAdmission {
+        /// What was signed.
+        signed: Box<SignedAdmission>,
+        /// Where it is sent whom it is about, when it is stored.
+        reply: AdmissionReply,
+    },
     /// All opt-outs.
     OptOuts(Reply<Vec<OptOutView>>),
     /// Have nothing asked of a server any more, or have it asked again; or why that may not be, as a sentence.

@@ -1,0 +1,468 @@
+//! `swarm`: a root key is made, members are invited and expelled. The key is used here only; no daemon needs it.
+
+use super::{
+    client::{ApiArgs, ApiClient},
+    error::{CommandError, Exit},
+    json,
+    run::{ConfigArgs, of_node},
+    table::{Style, Table},
+};
+use crate::node::{
+    self,
+    admission_files::{self, CERTIFICATE_FILE, IssuingKey},
+    api::{AdmissionBody, TakenInView},
+    clock,
+};
+use clap::{Args, Subcommand};
+use ed25519_dalek::SigningKey;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    admission::{
+        Admission, AdmissionError, AdmissionMode, AdmissionView, Certificate, CertificateView, Expulsion, ExpulsionView, Issuer, RootKey,
+        SignedAdmission, TEXT_HEAD,
+    },
+    time::{Millis, WallTime},
+};
+use serde::Serialize;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Shown under `swarm --help`.
+pub const EXAMPLES: &str = "Examples:\n  \
+    nearcrawl swarm init --out ROOT.key\n  \
+    nearcrawl swarm invite --key ROOT.key 12D3KooW… --inviter\n  \
+    nearcrawl swarm join invitation.txt\n  \
+    nearcrawl swarm members\n  \
+    nearcrawl swarm expel 12D3KooW… --key ROOT.key --reason leaked\n\n\
+    With `mode = \"invite\"` in section [admission] only who has a certificate is a member. The root key signs certificates; keep it on no machine that runs a daemon.";
+
+/// Shown under `swarm init --help`.
+const INIT_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl swarm init --out ROOT.key\n\n\
+    A file that is there is not touched. Who has the key admits and expels members of the swarm: keep it offline, and a copy of it.";
+
+/// Shown under `swarm invite --help`.
+const INVITE_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl swarm invite --key ROOT.key 12D3KooW… > invitation.txt\n  \
+    nearcrawl swarm invite --key ROOT.key 12D3KooW… --inviter --expires 2y\n  \
+    nearcrawl swarm invite --key /var/lib/nearcrawl/key 12D3KooW…\n\n\
+    `nearcrawl init` there prints the peer id. An inviter signs with the key of its daemon (the last example), and answers for whom it invites: if it is expelled, so are they.";
+
+/// Shown under `swarm join --help`.
+const JOIN_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl swarm join invitation.txt\n  \
+    nearcrawl swarm join invitation.txt --config node.toml\n  \
+    nearcrawl swarm join nearcrawl-admission-1:2rFB…\n\n\
+    The daemon shows the certificate from its next start on.";
+
+/// Shown under `swarm members --help`.
+const MEMBERS_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl swarm members\n  \
+    nearcrawl swarm members --json | jq -r .expulsions[].access_point";
+
+/// Shown under `swarm expel --help`.
+const EXPEL_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl swarm expel 12D3KooW… --key ROOT.key --reason leaked\n\n\
+    It holds for ever: who is to come back needs a new key. The root key expels anybody, with all whom it invited; an inviter expels whom it invited itself. Any running member tells all others.";
+
+/// The commands about who is a member.
+#[derive(Subcommand, Clone, Debug)]
+pub enum SwarmCommand {
+    /// Make the root key of a swarm to which members are invited
+    #[command(after_help = INIT_EXAMPLES)]
+    Init(InitArgs),
+    /// Sign a certificate, by which an access point may be a member
+    #[command(after_help = INVITE_EXAMPLES)]
+    Invite(InviteArgs),
+    /// Put a certificate into the state directory
+    #[command(after_help = JOIN_EXAMPLES)]
+    Join(JoinArgs),
+    /// List who was invited by whom and until when, and who was expelled
+    #[command(after_help = MEMBERS_EXAMPLES)]
+    Members(ApiArgs),
+    /// Expel a member, with all whom it invited
+    #[command(after_help = EXPEL_EXAMPLES)]
+    Expel(ExpelArgs),
+}
+
+/// The arguments of `swarm init`.
+#[derive(Args, Clone, Debug)]
+pub struct InitArgs {
+    /// The file for the root key
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print the root key's public half as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// With whose key is signed.
+#[derive(Args, Clone, Debug)]
+struct SignArgs {
+    /// The root key, or the key in the state directory of an inviter
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// The inviter's own certificate [default: the file `certificate` beside its key]
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+}
+
+/// The arguments of `swarm invite`.
+#[derive(Args, Clone, Debug)]
+pub struct InviteArgs {
+    /// Who is invited
+    #[arg(value_name = "PEER_ID")]
+    member: String,
+    #[command(flatten)]
+    sign: SignArgs,
+    /// It may invite others (with the root key only)
+    #[arg(long)]
+    inviter: bool,
+    /// For how long, in days, weeks or years
+    #[arg(long, value_name = "TIME", default_value = "1y", value_parser = length)]
+    expires: Millis,
+    /// What people call it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    label: String,
+    /// Write the certificate there
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print what was signed as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The arguments of `swarm join`.
+#[derive(Args, Clone, Debug)]
+pub struct JoinArgs {
+    /// The certificate, or a file with it
+    #[arg(value_name = "FILE|TEXT")]
+    certificate: String,
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Print what it says as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The arguments of `swarm expel`.
+#[derive(Args, Clone, Debug)]
+pub struct ExpelArgs {
+    /// Who is expelled
+    #[arg(value_name = "PEER_ID")]
+    member: String,
+    #[command(flatten)]
+    sign: SignArgs,
+    /// Why: it is told to all
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+/// The answer of `swarm init --json`.
+#[derive(Serialize)]
+struct RootView {
+    swarm: RootKey,
+    key_file: PathBuf,
+}
+
+/// The answers of `swarm invite --json` and `swarm join --json`.
+#[derive(Serialize)]
+struct InvitationView {
+    swarm: RootKey,
+    access_point: AccessPoint,
+    label: String,
+    may_invite: bool,
+    invited_by: Option<AccessPoint>,
+    issued_at: WallTime,
+    expires_at: WallTime,
+    statement: String,
+    written: Option<PathBuf>,
+}
+
+/// Carries a command about who is a member out.
+pub async fn swarm(command: SwarmCommand, style: Style) -> Result<String, CommandError> {
+    match command {
+        SwarmCommand::Init(args) => init(&args),
+        SwarmCommand::Invite(args) => invite(&args),
+        SwarmCommand::Join(args) => join(&args),
+        SwarmCommand::Members(api) => {
+            let view: AdmissionView = ApiClient::new(&api)?.get("/api/admission", &[]).await?;
+            if api.json { json(&view) } else { Ok(listed(&view, style)) }
+        }
+        SwarmCommand::Expel(args) => expel(&args).await,
+    }
+}
+
+/// Days, weeks or years, in milliseconds.
+fn length(text: &str) -> Result<Millis, String> {
+    let wanted = || "write a whole number of days, weeks or years, like 90d, 12w or 1y".to_owned();
+    let days = match text.chars().last() {
+        Some('d') => 1,
+        Some('w') => 7,
+        Some('y') => 365,
+        _ => return Err(wanted()),
+    };
+    let number: u64 = text[..text.len() - 1].parse::<u32>().map(u64::from).map_err(|_| wanted())?;
+    if number == 0 || number * days > 36_500 { Err(wanted()) } else { Ok(number * days * 86_400_000) }
+}
+
+fn member(text: &str) -> Result<AccessPoint, CommandError> {
+    text.parse().map_err(|why: nearcrawl_model::access_point::ParseAccessPointError| {
+        CommandError::new(Exit::Usage, why.to_string())
+            .hint("`nearcrawl init` on that machine prints its peer id, and `nearcrawl members --json` those of all")
+    })
+}
+
+fn wrong(why: AdmissionError) -> CommandError {
+    CommandError::new(Exit::Data, why.to_string())
+}
+
+fn of_file(path: &Path, why: &io::Error) -> CommandError {
+    let exit = match why.kind() {
+        io::ErrorKind::NotFound => Exit::NoInput,
+        io::ErrorKind::AlreadyExists => Exit::InUse,
+        io::ErrorKind::PermissionDenied => Exit::NoPermission,
+        io::ErrorKind::InvalidData => Exit::Data,
+        _ => Exit::Storage,
+    };
+    CommandError::new(exit, format!("{}: {why}", path.display()))
+}
+
+fn init(args: &InitArgs) -> Result<String, CommandError> {
+    let swarm = admission_files::create_root_key(&args.out).map_err(|why| {
+        let hint = "a root key is never overwritten: name another file with --out";
+        let failure = of_file(&args.out, &why);
+        if why.kind() == io::ErrorKind::AlreadyExists { failure.hint(hint) } else { failure }
+    })?;
+    if args.json {
+        return json(&RootView { swarm, key_file: args.out.clone() });
+    }
+    Ok(format!(
+        "the root key of swarm {swarm}\n  is in {}: keep it offline, and a copy of it\n  every member has in its configuration:\n\n{}",
+        args.out.display(),
+        section(&swarm)
+    ))
+}
+
+fn section(swarm: &RootKey) -> String {
+    format!("[admission]\nmode = \"invite\"\nswarm = \"{swarm}\"\n")
+}
+
+/// A key that may sign, and in whose name.
+enum Signatory {
+    Root(SigningKey),
+    Inviter { key: SigningKey, own: Box<SignedAdmission>, certificate: Certificate },
+}
+
+impl Signatory {
+    fn of(args: &SignArgs) -> Result<Signatory, CommandError> {
+        let key = match admission_files::issuing_key(&args.key).map_err(of_node)? {
+            IssuingKey::Root(key) => return Ok(Signatory::Root(key)),
+            IssuingKey::Member(key) => key,
+        };
+        let path = args.certificate.clone().unwrap_or_else(|| args.key.with_file_name(CERTIFICATE_FILE));
+        let own = admission_files::read_certificate(&path).map_err(|why| {
+            of_file(&path, &why)
+                .hint("an inviter signs with its own certificate beside its key: name it with --certificate, or use the root key")
+        })?;
+        let who = AccessPoint(key.verifying_key().to_bytes());
+        match own.read().map_err(wrong)? {
+            Admission::Certificate(certificate) if certificate.member == who && certificate.may_invite => {
+                Ok(Signatory::Inviter { key, own: Box::new(own), certificate })
+            }
+            _ => {
+                let why = format!("{}: by this certificate {who} is no inviter", path.display());
+                Err(CommandError::new(Exit::Data, why).hint("the holder of the root key makes inviters: nearcrawl swarm invite --inviter"))
+            }
+        }
+    }
+
+    fn swarm(&self) -> RootKey {
+        match self {
+            Signatory::Root(key) => RootKey(key.verifying_key().to_bytes()),
+            Signatory::Inviter { certificate, .. } => certificate.swarm,
+        }
+    }
+
+    fn issuer(&self) -> Issuer {
+        match self {
+            Signatory::Root(_) => Issuer::Root,
+            Signatory::Inviter { certificate, .. } => Issuer::Inviter(certificate.member),
+        }
+    }
+
+    fn sign(&self, statement: &Admission) -> Result<SignedAdmission, CommandError> {
+        match self {
+            Signatory::Root(key) => SignedAdmission::by_root(statement, key),
+            Signatory::Inviter { key, own, .. } => SignedAdmission::by_inviter(statement, key, own),
+        }
+        .map_err(wrong)
+    }
+}
+
+fn invite(args: &InviteArgs) -> Result<String, CommandError> {
+    let (member, signatory) = (member(&args.member)?, Signatory::of(&args.sign)?);
+    let issued = clock::now().wall;
+    let mut expires = WallTime(issued.0.saturating_add(args.expires));
+    if let Signatory::Inviter { certificate, .. } = &signatory {
+        expires = expires.min(certificate.expires);
+    }
+    let (swarm, issuer, label) = (signatory.swarm(), signatory.issuer(), args.label.clone());
+    let certificate = Certificate { swarm, issuer, member, may_invite: args.inviter, issued, expires, label };
+    let signed = signatory.sign(&Admission::Certificate(certificate.clone()))?;
+    if let Some(out) = &args.out {
+        admission_files::write_certificate(out, &signed).map_err(|why| of_file(out, &why))?;
+    }
+    if args.json {
+        return json(&invitation(&certificate, &signed, args.out.clone()));
+    }
+    match &args.out {
+        None => Ok(format!("{signed}\n")),
+        Some(out) => {
+            let out = out.display();
+            Ok(format!("{}\n  the certificate is in {out}; on its machine: nearcrawl swarm join {out}\n", said(&certificate)))
+        }
+    }
+}
+
+fn invitation(certificate: &Certificate, signed: &SignedAdmission, written: Option<PathBuf>) -> InvitationView {
+    InvitationView {
+        swarm: certificate.swarm,
+        access_point: certificate.member,
+        label: certificate.label.clone(),
+        may_invite: certificate.may_invite,
+        invited_by: certificate.issuer.inviter(),
+        issued_at: certificate.issued,
+        expires_at: certificate.expires,
+        statement: signed.to_string(),
+        written,
+    }
+}
+
+/// What a certificate says.
+fn said(certificate: &Certificate) -> String {
+    let by = certificate.issuer.inviter().map_or("the root key".to_owned(), |inviter| inviter.to_string());
+    let may_invite = if certificate.may_invite { ", and may invite others" } else { "" };
+    let label = if certificate.label.is_empty() { String::new() } else { format!(" ({})", certificate.label) };
+    format!(
+        "{}{label}\n  may be a member of swarm {}\n  until {}, invited by {by}{may_invite}",
+        certificate.member,
+        certificate.swarm,
+        day(certificate.expires)
+    )
+}
+
+fn day(at: WallTime) -> String {
+    at.to_string().chars().take(10).collect()
+}
+
+fn join(args: &JoinArgs) -> Result<String, CommandError> {
+    let text = args.certificate.trim();
+    let signed = if text.starts_with(TEXT_HEAD) {
+        text.parse::<SignedAdmission>().map_err(wrong)?
+    } else {
+        admission_files::read_certificate(Path::new(text)).map_err(|why| of_file(Path::new(text), &why))?
+    };
+    let config = args.config.load()?;
+    let rule = &config.admission.rule;
+    let root = rule.swarm.map_or_else(|| signed.read().map(|statement| statement.swarm()), Ok).map_err(wrong)?;
+    let certificate = match signed.open(&root).map_err(wrong)? {
+        Admission::Certificate(certificate) => certificate,
+        Admission::Expulsion(one) => {
+            return Err(CommandError::new(Exit::Data, format!("this expels {}: it is no certificate", one.member)));
+        }
+    };
+    let me = node::init(&config).map_err(of_node)?.access_point;
+    if certificate.member != me {
+        let why = format!("the certificate is made out to {}, and this access point is {me}", certificate.member);
+        return Err(CommandError::new(Exit::Data, why)
+            .hint("have one made out to this peer id, or name the other access point's configuration with --config"));
+    }
+    if certificate.expires <= clock::now().wall {
+        return Err(CommandError::new(Exit::Data, format!("the certificate ended {}: ask for another one", certificate.expires)));
+    }
+    let path = admission_files::certificate_path(&config);
+    admission_files::write_certificate(&path, &signed).map_err(|why| of_file(&path, &why))?;
+    if args.json {
+        return json(&invitation(&certificate, &signed, Some(path)));
+    }
+    let mut told =
+        format!("{}\n  the certificate is in {}; it is shown from the next start of the daemon on\n", said(&certificate), path.display());
+    if rule.swarm.is_none() || rule.mode != AdmissionMode::Invite {
+        told += &format!("  the configuration does not ask others for theirs yet; write into it:\n\n{}", section(&root));
+    }
+    Ok(told)
+}
+
+async fn expel(args: &ExpelArgs) -> Result<String, CommandError> {
+    let (member, signatory) = (member(&args.member)?, Signatory::of(&args.sign)?);
+    let at = clock::now().wall;
+    let (swarm, issuer, reason) = (signatory.swarm(), signatory.issuer(), args.reason.clone());
+    let signed = signatory.sign(&Admission::Expulsion(Expulsion { swarm, issuer, member, serial: at.0, at, reason }))?;
+    let body = AdmissionBody { statement: signed.to_string() };
+    let view: TakenInView = ApiClient::new(&args.api)?.post("/api/admission", &body).await?;
+    if args.api.json {
+        return json(&view);
+    }
+    Ok(format!("{member} is expelled by {issuer}; all members hear of it now\n"))
+}
+
+fn listed(view: &AdmissionView, style: Style) -> String {
+    let mut text = format!("mode {}", view.mode);
+    text += &view.swarm.map_or(String::new(), |swarm| format!(", swarm {swarm}"));
+    text += "\n";
+    if let Some(why) = &view.refused_text {
+        text += &format!("this access point is no member: {why}\n");
+    }
+    if !view.certificates.is_empty() {
+        let mut table = Table::new(&["member", "label", "alive", "invites", "invited by", "until", "state"]);
+        view.certificates.iter().for_each(|one| table.row(row(one)));
+        text += &format!("\n{}", table.text(style));
+    }
+    if !view.expulsions.is_empty() {
+        let mut table = Table::new(&["expelled", "by", "since", "reason"]);
+        view.expulsions.iter().for_each(|one| table.row(expelled(one)));
+        text += &format!("\n{}", table.text(style));
+    }
+    if view.certificates.is_empty() && view.expulsions.is_empty() {
+        text += "no certificate is known here; `nearcrawl members` lists the members\n";
+    }
+    text
+}
+
+fn by(issuer: Option<AccessPoint>) -> String {
+    issuer.map_or("root key".to_owned(), |inviter| inviter.short())
+}
+
+fn row(one: &CertificateView) -> Vec<String> {
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let state = match &one.refused_text {
+        None => "counts".to_owned(),
+        Some(why) => why.split(':').next().unwrap_or_default().to_owned(),
+    };
+    let label: String = one.label.chars().take(20).collect();
+    vec![one.access_point.short(), label, yes(one.alive), yes(one.may_invite), by(one.invited_by), day(one.expires_at), state]
+}
+
+fn expelled(one: &ExpulsionView) -> Vec<String> {
+    let reason: String = one.reason_text.chars().take(50).collect();
+    vec![one.access_point.short(), by(one.expelled_by), day(one.expelled_at), reason]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_days_weeks_or_years() {
+        let day = 86_400_000;
+        assert_eq!((length("90d"), length("2w"), length("1y")), (Ok(90 * day), Ok(14 * day), Ok(365 * day)));
+        for wrong in ["", "1", "d", "0d", "-1d", "1.5y", "101y", "1é"] {
+            assert!(length(wrong).unwrap_err().contains("90d"), "{wrong}");
+        }
+    }
+}
