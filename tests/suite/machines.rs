@@ -11,10 +11,11 @@ use std::{
 const CORE: &str = "crates/core/src";
 
 /// The directories of the machines, and the types that are given to others as a whole.
-const MACHINES: [(&str, &[&str]); 13] = [
+const MACHINES: [(&str, &[&str]); 14] = [
     ("relay", &["Relay"]),
     ("survey", &["Surveys"]),
     ("opt_out", &["OptOuts"]),
+    ("admission", &["Admissions"]),
     ("membership", &["Membership", "Shutdown"]),
     ("hierarchy_version", &["HierarchyVersion"]),
     ("voting", &["Voting"]),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test and its helpers fail")]
 
 mod addresses;
+mod admission;
 mod allowance;
 mod bad_input;
 mod bad_peers;

@@ -67,6 +67,7 @@ fn settings(rule: Rule) -> Settings {
         max_parallel_rounds: 8,
         contacts_per_subnet: 15,
         ignore_orders_of: Default::default(),
+        admission: Default::default(),
         max_lookups: MAX_LOOKUPS,
         revisit: 3_600_000,
         new_hosts: Default::default(),
