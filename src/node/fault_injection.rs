@@ -21,7 +21,6 @@ pub struct FaultInjection {
 impl FaultInjection {
     /// As the environment says.
     pub fn of_environment() -> FaultInjection {
-        panic_in_tasks();
         FaultInjection { die_at: named("NEARCRAWL_DIE_AT"), freeze_at: named("NEARCRAWL_FREEZE_AT") }
     }
 
@@ -37,6 +36,12 @@ impl FaultInjection {
             unsafe { libc::raise(libc::SIGSTOP) };
         }
     }
+}
+
+/// Before any task is started: panics are counted from now on, and those made that the environment asks for.
+pub fn watch_tasks() {
+    tasks::watch_panics();
+    panic_in_tasks();
 }
 
 /// `NEARCRAWL_PANIC_IN` names kinds of tasks and how many of each are to panic, as in `fetch=2,page reading=1`.

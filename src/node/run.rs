@@ -9,7 +9,7 @@ use super::{
     error::NodeError,
     executor::{Executor, Inbox, RowsAsker},
     exports::{self, ExportAsker},
-    fault_injection::FaultInjection,
+    fault_injection::{FaultInjection, watch_tasks},
     housekeeping::{Admitted, Chore, Done, Housekeeping},
     keyfile::{self, NodeIdentity},
     metrics::Metrics,
@@ -29,7 +29,6 @@ use super::{
 use crate::io::{
     store::Store,
     swarm::{Reachability, Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
-    tasks,
 };
 use nearcrawl_core::{
     crawler::{Crawler, Settings},
@@ -127,7 +126,7 @@ struct Daemon {
 
 /// Runs a daemon with a configuration that was checked, until SIGTERM, Ctrl-C or `leave`.
 pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Result<(), NodeError> {
-    tasks::watch_panics();
+    watch_tasks();
     let StartChecks { given, pre_shared_key, certificate } = checks;
     let identity = NodeIdentity { certificate, ..keyfile::init(&config)? };
     let store = setup::store(&config)?;

@@ -71,7 +71,7 @@ impl ToldTotals {
         drop(self.before.take_if(is_over));
         let Some((told, age, begun)) = &self.before else { return results };
         let age = age + now.since(*begun);
-        let covers = told.covers.iter().cloned().map(|covered| Coverage { roll_up_age_ms: covered.roll_up_age_ms + age, ..covered });
+        let covers = told.covers.iter().map(|covered| Coverage { roll_up_age_ms: covered.roll_up_age_ms + age, ..*covered });
         SwarmResults {
             consistent_age_ms: Some(age),
             oldest_roll_up_age_ms: told.oldest_roll_up_age_ms + age,

@@ -163,8 +163,12 @@ fn kinds(base: &Path) -> BTreeMap<String, Vec<PathBuf>> {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             let kind = name.rsplit_once('.').map_or(name.as_str(), |(_, end)| end).split('-').next().unwrap_or_default();
-            // The key is checked by tests of its own, and a log for people holds nothing.
-            if path.is_file() && fs::metadata(&path).unwrap().len() > 0 && !["key", "lock"].contains(&kind) && !name.starts_with("LOG") {
+            // The key is checked by tests of its own; another token than before, and a log for people, hold nothing of a crawl.
+            if path.is_file()
+                && fs::metadata(&path).unwrap().len() > 0
+                && !["key", "token", "lock"].contains(&kind)
+                && !name.starts_with("LOG")
+            {
                 kinds.entry(format!("{database}/{kind}")).or_default().push(Path::new(database).join(name));
             }
         }

@@ -159,7 +159,7 @@ mod tests {
             "figure 4",
             "all sites right",
             "Site trees by the depth",
-            "Coverage of external hosts against load",
+            "Coverage of external hosts (mentions",
             "Misses as a multiple of those of MIN",
             "d9126cf3865f2608",
             "74d567ab6735647",

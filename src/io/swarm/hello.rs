@@ -358,7 +358,7 @@ mod tests {
             format!("/ip4/192.0.2.1/udp/4001/quic-v1/p2p/{me}"),
             format!("/ip4/192.0.2.1/tcp/4001/p2p/{other}/p2p-circuit"),
             format!("/ip4/192.0.2.1/tcp/4001/p2p/{me}/p2p-circuit"),
-            format!("/ip4/192.0.2.1/tcp/4001/p2p-circuit"),
+            "/ip4/192.0.2.1/tcp/4001/p2p-circuit".to_owned(),
             format!("/ip4/192.0.2.1/tcp/4001/p2p/{other}/p2p-circuit/p2p-circuit"),
             format!("/ip4/192.0.2.1/tcp/4001/p2p/{other}"),
             "/ip4/192.0.2.1/tcp/0".to_owned(),

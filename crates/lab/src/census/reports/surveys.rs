@@ -35,7 +35,8 @@ pub(super) async fn results(asking: Asking<'_>) -> Result<Compared, DaemonError>
         let servers: Vec<&Expected> = reference::members(study, run);
         let owned: u64 = object(&told["owners"]).values().filter_map(Value::as_u64).sum();
         compared.value(&member, &format!("{name} of all owners"), &json!(servers.len()), &json!(owned), false);
-        let head = json!({"survey": name, "complete": true, "missing_text": [], "creator": asking.swarm.daemons[0].access_point});
+        let head =
+            json!({"survey": name, "all_owners_answered": true, "missing_text": [], "creator": asking.swarm.daemons[0].access_point});
         compared.row(&member, name, &object(&head), &object(&told));
         compare_summary(&mut compared, &member, &servers, &told["summary"]);
         compared.rows(&member, &format!("{name} label"), &labels(study, run), &object(&told["labels"]));

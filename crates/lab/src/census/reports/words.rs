@@ -54,7 +54,8 @@ fn columns(lines: &[Vec<char>]) -> Vec<std::ops::Range<usize>> {
 /// The rows of the table under a line that begins with this name: cells by the first of them. What is broken is put together again: a line goes on
 /// with a row if its first cell or its last one is empty.
 pub(super) fn table(text: &str, name: &str) -> Rows {
-    let is_head = |line: &&str| line.split_whitespace().next() == Some(name) && line.split_whitespace().nth(1).is_some();
+    // Between columns there are two spaces; a sentence that begins with the same word has one.
+    let is_head = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with("  ") && !rest.trim().is_empty());
     let lines = text.lines().skip_while(|line| !is_head(line)).take_while(|line| !line.is_empty() && !line.contains(" on record"));
     let lines: Vec<Vec<char>> = lines.map(|line| line.chars().collect()).collect();
     let columns = columns(&lines);
@@ -187,8 +188,10 @@ mod tests {
 
     #[test]
     fn tables_are_read_with_what_is_broken_in_them() {
-        let text = "host            status         size  owner\nmuseum0.xn--    robots-unavai  13 B  3kjLcUyQ\n0zwm56d         lable\n\
-                    forum1.test     up           1.2 kB  7xTuZe2a\n2 servers on record\n";
+        let text = "host            status           size  owner\n\
+                    museum0.xn--    robots-unavai    13 B  3kjLcUyQ\n\
+                    0zwm56d         lable\n\
+                    forum1.test     up             1.2 kB  7xTuZe2a\n2 servers on record\n";
         let rows = table(text, "host");
         assert_eq!(rows["museum0.xn--0zwm56d"], ["robots-unavailable", "13B", "3kjLcUyQ"], "{rows:?}");
         assert_eq!((rows["forum1.test"][1].as_str(), rows.len()), ("1.2kB", 3));
