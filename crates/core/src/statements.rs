@@ -93,6 +93,11 @@ impl<S, T> Book<S, T> {
         self.refused.insert(head);
     }
 
+    /// What was refused may be asked for again.
+    pub(crate) fn forget_refused(&mut self) {
+        self.refused.clear();
+    }
+
     /// The pages that are to be stored.
     pub(crate) fn take_changed_pages(&mut self) -> BTreeSet<u8> {
         std::mem::take(&mut self.changed_pages)

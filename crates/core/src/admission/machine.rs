@@ -35,8 +35,20 @@ use std::{
     sync::Arc,
 };
 
-/// How often is looked for certificates that ended long ago.
+/// How often is looked for certificates that ended long ago. One is dropped if it had ended long ago at the time before, too: a clock that runs
+/// ahead for a while costs none.
 const TIDY_EVERY: Millis = 3_600_000;
+
+/// A wall clock that is so much behind what it showed before was set back: what ended by it is judged anew.
+const SET_BACK: Millis = 60_000;
+
+/// The certificate that people gave this access point in its configuration.
+#[derive(Debug, Default)]
+struct Own {
+    signed: Option<SignedAdmission>,
+    /// What is wrong with it.
+    wrong: Option<String>,
+}
 
 /// All certificates and expulsions that this access point knows of.
 #[derive(Debug, Default)]
@@ -52,8 +64,11 @@ pub(crate) struct Admissions {
     /// When the next certificate ends.
     next_end: Option<WallTime>,
     tidy_at: Moment,
-    /// What is wrong with the certificate that people gave this access point.
-    own_wrong: Option<String>,
+    /// Certificates that had ended long ago when it was last looked for them.
+    over: BTreeSet<StatementId>,
+    /// The latest that the wall clock has shown since it was last set back.
+    latest: WallTime,
+    own: Own,
 }
 
 /// At the start, and as time passes.
@@ -68,31 +83,60 @@ impl Admissions {
                 self.book.keep(Arc::new(Kept { statement, signed, head }), true);
             }
         }
-        if let Some(own) = own {
-            self.own_wrong = match self.hear_one(cx, own) {
-                Ok((_, member)) if member != cx.me => Some(format!("it is made out to {member}")),
-                heard => heard.err(),
-            };
-        }
+        self.latest = cx.now.wall;
+        self.own.signed = own;
+        self.hear_own(cx);
         self.store(cx);
         self.take_effect(cx, &[]);
     }
 
+    fn hear_own(&mut self, cx: &mut Context) {
+        if let Some(own) = self.own.signed.clone() {
+            self.own.wrong = match self.hear_one(cx, own) {
+                Ok((_, member)) if member != cx.me => Some(format!("it is made out to {member}")),
+                heard => heard.err(),
+            };
+        }
+    }
+
     /// Once a second: what was not acknowledged is told again, certificates end, and it may be time to compare.
     pub(crate) fn tick(&mut self, cx: &mut Context, members: &Membership) {
+        if cx.now.wall.0.saturating_add(SET_BACK) < self.latest.0 {
+            self.clock_was_set_back(cx, members);
+        }
+        self.latest = self.latest.max(cx.now.wall);
         if self.next_end.is_some_and(|end| end <= cx.now.wall) {
             self.take_effect(cx, &members.live());
         }
         if cx.now.moment >= self.tidy_at {
-            self.tidy_at = cx.now.moment.after(TIDY_EVERY);
-            let over: Vec<_> = self.book.all().filter(|one| room::is_over(&one.statement, cx.now.wall)).map(|one| one.head.id).collect();
-            over.iter().for_each(|id| drop(self.book.drop_one(id)));
-            self.store(cx);
+            self.tidy(cx);
         }
         if let Some(next) = self.comparing.next(cx.now.moment, cx.me, || members.live()) {
             self.compare_with(cx, next);
         }
         self.tell(cx, members);
+    }
+
+    /// What had ended by a clock that ran ahead may hold still, and what was refused for that may be asked for again.
+    fn clock_was_set_back(&mut self, cx: &mut Context, members: &Membership) {
+        self.latest = cx.now.wall;
+        self.over.clear();
+        self.book.forget_refused();
+        self.hear_own(cx);
+        self.store(cx);
+        self.take_effect(cx, &members.live());
+    }
+
+    /// Certificates that ended long ago are dropped, but for those of this access point: its operator wants to read what is wrong.
+    fn tidy(&mut self, cx: &mut Context) {
+        self.tidy_at = cx.now.moment.after(TIDY_EVERY);
+        let over = self.book.all().filter(|one| room::is_over(&one.statement, cx.now.wall) && one.statement.member() != cx.me);
+        let over: BTreeSet<StatementId> = over.map(|one| one.head.id).collect();
+        let before = std::mem::replace(&mut self.over, over);
+        for id in self.over.intersection(&before) {
+            self.book.drop_one(id);
+        }
+        self.store(cx);
     }
 }
 
@@ -164,7 +208,7 @@ impl Admissions {
             excluded.extend(why.map(|why| (who, why)));
         }
         // Its own operator need not name this access point on the list.
-        let own = self.judge(cx, &cx.me, certified.get(&cx.me).map_or(&[], Vec::as_slice)).map(|why| match (why, &self.own_wrong) {
+        let own = self.judge(cx, &cx.me, certified.get(&cx.me).map_or(&[], Vec::as_slice)).map(|why| match (why, &self.own.wrong) {
             (NotAdmitted::NoCertificate, Some(wrong)) => NotAdmitted::BadCertificate(wrong.clone()),
             (why, _) => why,
         });

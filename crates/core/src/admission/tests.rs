@@ -81,7 +81,12 @@ impl Point {
     }
 
     fn waking(number: u32, others: &[u32], own: Option<SignedAdmission>, disk: BTreeMap<u8, Vec<u8>>) -> Point {
+        Point::waking_at(Context::of_test(number as u8).now.wall.0, number, others, own, disk)
+    }
+
+    fn waking_at(wall: u64, number: u32, others: &[u32], own: Option<SignedAdmission>, disk: BTreeMap<u8, Vec<u8>>) -> Point {
         let mut cx = Context::of_test(number as u8);
+        cx.now.wall = WallTime(wall);
         (cx.key, cx.me) = (key(number), who(number));
         cx.settings.admission = AdmissionRule { mode: AdmissionMode::Invite, swarm: Some(root()), ..AdmissionRule::default() };
         let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
@@ -123,6 +128,12 @@ impl Point {
                 }
             }
         }
+    }
+
+    fn tick_at(&mut self, wall: u64, moment: u64) {
+        (self.cx.now.wall, self.cx.now.moment) = (WallTime(wall), Moment(moment));
+        self.admissions.tick(&mut self.cx, &self.members);
+        self.settle();
     }
 
     fn hear(&mut self, all: &[SignedAdmission]) {
@@ -237,10 +248,40 @@ fn a_certificate_ends_by_the_clock_and_is_forgotten_a_month_later() {
     let Admission::Certificate(one) = certificate(2, Issuer::Root, end + 60_000) else { unreachable!() };
     point.hear(&[by_root(&Admission::Certificate(Certificate { issued: WallTime(2_000), ..one }))]);
     assert!(!point.excludes(2), "it has another one");
-    point.cx.now.wall = WallTime(END + KEPT_AFTER_END);
-    point.cx.now.moment = Moment(KEPT_AFTER_END);
-    point.admissions.tick(&mut point.cx, &point.members);
-    assert_eq!(point.admissions.room().0, 0, "this one's has ended, too");
+    point.tick_at(END + KEPT_AFTER_END, KEPT_AFTER_END);
+    point.tick_at(END + KEPT_AFTER_END, KEPT_AFTER_END + 3_600_000);
+    assert_eq!(point.admissions.room().0, 1, "this one's has ended, too, and is kept");
+}
+
+#[test]
+fn a_clock_that_ran_ahead_and_was_set_back_leaves_nothing_behind() {
+    let far = 4_000_000_000_000;
+    let mut point = Point::new(1, &[2, 3]);
+    point.hear(&[invited(2)]);
+    let (disk, now) = (point.disk.clone(), point.cx.now.wall.0);
+    // It starts with the clock far ahead, once with what it knew and once with nothing, and hears of a third.
+    for disk in [disk, BTreeMap::new()] {
+        let mut ahead = Point::waking_at(far, 1, &[2, 3], Some(invited(1)), disk);
+        ahead.tick_at(far, 1_000);
+        ahead.hear(&[invited(2), invited(3)]);
+        assert!(ahead.excludes(1), "by that clock its certificate has ended");
+        let kept = ahead.admissions.room().0;
+        ahead.tick_at(now, 2_000);
+        assert!(!ahead.excludes(1) && !ahead.excludes(2) && ahead.lets_in(2, &invited(2)));
+        let head = invited(3).head(&invited(3).read().unwrap());
+        ahead.admissions.heads_came(&mut ahead.cx, who(2), &[head]);
+        assert!(ahead.settle().iter().any(|(_, said)| *said == Some(Request::SendAdmissions(vec![head.id]))), "asked for again");
+        ahead.tick_at(now, 3_700_000);
+        assert!(ahead.admissions.room().0 >= kept.max(1), "and nothing is deleted");
+        let again = Point::waking(1, &[], None, ahead.disk.clone());
+        assert!(!again.excludes(1), "it is stored, too");
+    }
+    // An hour later a clock that stays ahead has others deleted, its own certificate never.
+    let mut ahead = Point::waking_at(far, 1, &[], Some(invited(1)), point.disk.clone());
+    [0, 3_600_000].into_iter().for_each(|moment| ahead.tick_at(far, moment));
+    assert_eq!(ahead.admissions.room().0, 1);
+    ahead.tick_at(now, 3_601_000);
+    assert!(!ahead.excludes(1));
 }
 
 #[test]
