@@ -101,6 +101,16 @@ impl Context {
         self.settings.policy.delegates(&self.hierarchy, address)
     }
 
+    /// Whether anything may be asked of servers and name servers now: its operator lets it, and this access point may be a member.
+    pub(crate) fn may_ask_servers(&self) -> bool {
+        self.rest.is_none() && !self.is_excluded()
+    }
+
+    /// Whether this access point may be no member.
+    pub(crate) fn is_excluded(&self) -> bool {
+        self.excluded.contains_key(&self.me)
+    }
+
     /// Asks a member; the answer comes back with what is pending.
     pub(crate) fn ask(&mut self, to: AccessPoint, pending: Pending, request: Request) {
         let question = self.number();

@@ -466,10 +466,10 @@ impl Crawler {
         self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas, keepers);
     }
 
-    /// Takes over what is ours to take over, and looks for the history of what already is. Whoever has no room for a claim leaves it to others:
-    /// once it is accepted nobody else may have the subnet, and it is not told before it is stored.
+    /// Takes over what is ours to take over, and looks for the history of what already is. Whoever has no room for a claim, or may be no
+    /// member, leaves it to others: once it is accepted nobody else may have the subnet, and it is not told before it is stored.
     pub(crate) fn tick_take_over(&mut self) {
-        if !self.shutdown.is_stopping() && self.crawl.has_disk_space() {
+        if !self.shutdown.is_stopping() && self.crawl.has_disk_space() && !self.context.is_excluded() {
             let handed = |subnet: &Subnet, epoch| self.migration.was_handed(subnet, epoch);
             self.ownership.take_over(&mut self.context, &self.membership, self.delegation.knowledge(), handed);
         }
@@ -1431,9 +1431,11 @@ impl Crawler {
         self.membership.exclude(&mut self.context, who);
     }
 
-    /// Certificates end, statements are compared.
+    /// Certificates end, statements are compared, and names are looked up if this access point was not admitted before.
     pub(crate) fn tick_admissions(&mut self) {
         self.admissions.tick(&mut self.context, &self.membership);
+        // Names that waited until this access point was admitted.
+        self.routing.look_up(&mut self.context);
     }
 }
 

@@ -129,7 +129,7 @@ impl MemberDistances {
 
     /// Times the way to one member's web server whose time has come. The address is that of our connection: no member can name another's.
     fn time_a_home(&mut self, cx: &mut Context) {
-        if cx.rest.is_some() {
+        if !cx.may_ask_servers() {
             return;
         }
         let now = cx.now.moment;
@@ -279,7 +279,7 @@ fn address_in(multiaddr: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
     use crate::membership::{Member, Roster, Swim};
-    use nearcrawl_model::{allowance::Rest, fetch::FetchError};
+    use nearcrawl_model::{admission::NotAdmitted, allowance::Rest, fetch::FetchError};
     use std::collections::BTreeSet;
 
     const OTHER: AccessPoint = AccessPoint([7; 32]);
@@ -319,6 +319,9 @@ mod tests {
         cx.rest = Some(Rest::Paused { until: None });
         distances.tick(&mut cx, &members);
         cx.rest = None;
+        cx.excluded.insert(cx.me, NotAdmitted::NoCertificate);
+        distances.tick(&mut cx, &members);
+        cx.excluded.clear();
         cx.settings.scope.denied.insert("192.0.2.7".parse().unwrap());
         distances.tick(&mut cx, &members);
         assert!(cx.take_commands().is_empty(), "nothing is asked while nothing may be, nor whom nobody may ask");

@@ -123,7 +123,7 @@ impl Prober {
         if cx.denies(&order.target.host, Some(order.target.address.ip())) {
             return Err(Declined::Denied);
         }
-        if cx.rest.is_some() {
+        if !cx.may_ask_servers() {
             return Err(Declined::HeldBack);
         }
         self.may_contact(cx, members, &order)?;

@@ -101,7 +101,7 @@ impl OptOuts {
         }
         self.tell(cx, members);
         // While nothing may be asked, nothing is looked for but what people ask for.
-        let may_ask = cx.rest.is_none() && !cx.excluded.contains_key(&cx.me);
+        let may_ask = cx.may_ask_servers();
         while let Some(key) = self.looks.next(cx.now.moment).filter(|_| may_ask) {
             self.look(cx, Look { key, asked: None });
         }

@@ -305,7 +305,11 @@ impl Routing {
         }
     }
 
-    fn look_up(&mut self, cx: &mut Context) {
+    /// Looks up what waits, unless this access point may be no member: then it waits on.
+    pub(crate) fn look_up(&mut self, cx: &mut Context) {
+        if cx.is_excluded() {
+            return;
+        }
         while let Some((host, pinned)) = self.locator.next_lookup() {
             cx.counters.lookups += 1;
             cx.commands.push_back(Command::Web(WebCommand::Resolve { host, pinned }));

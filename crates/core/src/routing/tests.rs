@@ -14,6 +14,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::NotAdmitted,
     fetch::{LocatedHost, ResolveError},
     ids::{QuestionId, Ticket},
     journal::{Arrival, JournalKey},
@@ -238,6 +239,20 @@ fn a_steward_for_whose_look_ups_too_many_wait_says_so_and_counts_it() {
         panic!("{answers:?}")
     };
     assert_eq!(cx.counters.refused["DNS look-ups for members beyond the limit of those that wait"], 1);
+}
+
+#[test]
+fn who_may_be_no_member_looks_nothing_up_until_it_may() {
+    let (mut cx, members, mut routing) = alone();
+    cx.excluded.insert(cx.me, NotAdmitted::NoCertificate);
+    routing.find(&mut cx, &members, &host("a.ke"));
+    routing.locate_for(&mut cx, Ticket(1), host("b.ke"));
+    routing.confirm_for(&mut cx, Some(Ticket(2)), &host("c.ke"), "9.0.0.1".parse().unwrap());
+    routing.look_up(&mut cx);
+    assert!(cx.take_commands().is_empty());
+    cx.excluded.clear();
+    routing.look_up(&mut cx);
+    assert_eq!(cx.take_commands().len(), 3);
 }
 
 #[test]

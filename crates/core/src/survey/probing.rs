@@ -286,7 +286,9 @@ impl Probing {
         let runs = cx.wishes.living().any(|kept| kept.head.id == current.survey);
         let mut cut_off = None;
         match &current.stage {
-            Stage::Begins(begins, target) if *begins == write && (!runs || cx.denies(&target.host, Some(target.address.ip()))) => {
+            Stage::Begins(begins, target)
+                if *begins == write && (!runs || cx.is_excluded() || cx.denies(&target.host, Some(target.address.ip()))) =>
+            {
                 cut_off = Some(ProbedServer { outcome: ProbeOutcome::Interrupted, ..current.row.clone() });
             }
             Stage::Begins(begins, target) if *begins == write => {
@@ -360,6 +362,7 @@ mod tests {
     use super::*;
     use ed25519_dalek::SigningKey;
     use nearcrawl_model::{
+        admission::NotAdmitted,
         fetch::FetchError,
         survey::{SignedSurvey, Survey, SurveyEntry, SurveyPlan, SurveyState},
         time::WallTime,
@@ -575,16 +578,16 @@ mod tests {
 
     #[test]
     fn a_probe_that_may_not_go_out_any_more_when_its_beginning_is_stored_is_cut_off() {
-        for denied in [true, false] {
+        for why in ["denied", "paused", "expelled"] {
             let mut member = Member::new(1, &kept(SurveyState::Running, 2, 2));
             let server = member.next().unwrap();
             member.begin(&server);
-            if denied {
-                member.cx.settings.scope.denied.insert(server.url.host());
-            } else {
-                member.cx.wishes = InEffect::at(member.cx.now.wall, [&kept(SurveyState::Paused, 2, 2)].into_iter());
+            match why {
+                "denied" => drop(member.cx.settings.scope.denied.insert(server.url.host())),
+                "paused" => member.cx.wishes = InEffect::at(member.cx.now.wall, [&kept(SurveyState::Paused, 2, 2)].into_iter()),
+                _ => drop(member.cx.excluded.insert(member.cx.me, NotAdmitted::NoCertificate)),
             }
-            assert!(member.store().is_empty(), "nothing goes out");
+            assert!(member.store().is_empty(), "nothing goes out: {why}");
             assert_eq!(member.told(), [(server.url.host(), ProbeOutcome::Interrupted)]);
             assert!(!member.probing.is_busy());
         }

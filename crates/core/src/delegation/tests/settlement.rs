@@ -4,7 +4,7 @@
 use super::{hierarchy, subnet};
 use crate::{
     context::Context,
-    delegation::{Delegation, Others, Policy, address_assignment::coordinator_of, prober::ProbeOrder},
+    delegation::{Delegation, Others, Policy, address_assignment::coordinator_of, prober::{ProbeOrder, Prober}},
     event::{Command, PeerCommand, WebCommand},
     membership::{Member, Membership, Roster, RosterConfig, Shutdown, Swim, SwimConfig},
     ownership::Ownership,
@@ -12,6 +12,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::NotAdmitted,
     claim::{Claim, ClaimReason, SignedClaim},
     fetch::{LocatedHost, ProbeReport, ProbeTarget},
     ids::Ticket,
@@ -290,6 +291,19 @@ fn only_stewards_are_obeyed_and_only_once() {
     assert_eq!(answer(other, true), Err(Declined::HeldBack));
     assert_eq!(answer(other, false), Ok(()));
     assert_eq!(answer(other, false), Err(Declined::ProbedAlready));
+}
+
+#[test]
+fn who_may_be_no_member_probes_nothing_as_its_own_steward() {
+    let mut played = Played::new(1);
+    let order = || ProbeOrder { subnet: around(), target: target(), before: Vec::new() };
+    played.cx.excluded.insert(played.cx.me, NotAdmitted::NoCertificate);
+    let mut probed = || played.with(|_, cx, others| Prober::default().probe_myself(cx, others.members, order()));
+    assert_eq!(probed(), Err(Declined::HeldBack));
+    assert!(!played.wanted().iter().any(|command| matches!(command, Command::Web(_))));
+    played.cx.excluded.clear();
+    let mut probed = || played.with(|_, cx, others| Prober::default().probe_myself(cx, others.members, order()));
+    assert_eq!(probed(), Ok(()));
 }
 
 #[test]
