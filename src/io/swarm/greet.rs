@@ -7,7 +7,7 @@ use super::{
     config::StartError,
     hello::{Hello, HelloAnswer, clean, judge, usable_addresses},
     messages::{AskError, SwarmEvent, count},
-    peers::{Peer, Stage},
+    peers::{MAX_HELLOS, Peer, Stage},
     run::Runner,
     serve::is_not_spoken,
 };
@@ -15,6 +15,7 @@ use libp2p::{
     PeerId,
     gossipsub::IdentTopic,
     request_response::{self, Message, OutboundFailure},
+    swarm::ConnectionId,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -61,6 +62,7 @@ impl Runner {
         if !state.connected {
             state.connected = true;
             state.dialled = false;
+            state.refusal = None;
             state.enter(Stage::Greeting, now);
         }
         state.dialled |= dialled;
@@ -100,8 +102,8 @@ impl Runner {
 
     pub(super) fn greeted(&mut self, event: HelloEvent) {
         match event {
-            HelloEvent::Message { peer, message: Message::Request { request, channel, .. }, .. } => {
-                let answer = self.judge_hello(peer, request);
+            HelloEvent::Message { peer, connection_id, message: Message::Request { request, channel, .. } } => {
+                let answer = self.answer_hello(peer, connection_id, request);
                 let _ = self.libp2p.behaviour_mut().hello.send_response(channel, answer);
             }
             HelloEvent::ResponseSent { peer, .. } => {
@@ -138,7 +140,23 @@ impl Runner {
         }
     }
 
-    /// What a hello is answered with.
+    /// What a hello is answered with. Who was refused, or reads, does not stay longer by sending more of them, and costs no signatures.
+    fn answer_hello(&mut self, peer: PeerId, connection: ConnectionId, hello: Arrived<Hello>) -> HelloAnswer {
+        let unreadable = HelloAnswer::refused(&HelloError::Unreadable);
+        let Some(state) = self.peers.get_mut(&peer).filter(|state| state.connected) else { return unreadable };
+        let count = state.hellos.entry(connection).or_default();
+        *count = count.saturating_add(1);
+        if *count > MAX_HELLOS {
+            self.offended(peer);
+            return unreadable;
+        }
+        match state.stage {
+            // It may have been this access point that was refused.
+            Stage::Refused => state.refusal.clone().unwrap_or_else(|| HelloAnswer::refused(&HelloError::RefusedBefore)),
+            Stage::Greeting | Stage::Member { .. } | Stage::Reader => self.judge_hello(peer, hello),
+        }
+    }
+
     fn judge_hello(&mut self, peer: PeerId, hello: Arrived<Hello>) -> HelloAnswer {
         let ours = self.hello();
         let Arrived::Whole(hello, _) = hello else {
@@ -148,17 +166,19 @@ impl Runner {
         };
         let Some(state) = self.peers.get_mut(&peer) else { return HelloAnswer::refused(&HelloError::Unreadable) };
         let judged = judge(&ours, &hello, state.dialled);
-        if let Err(refusal) = judged.and_then(|()| self.judge_shown(peer, &hello)) {
+        let is_one = if hello.reader && state.is_member() { Err(HelloError::ReadingMember) } else { Ok(()) };
+        if let Err(refusal) = judged.and(is_one).and_then(|()| self.judge_shown(peer, &hello)) {
             let answer = self.refusal(peer, &refusal);
             self.refuse(peer, refusal);
             return answer;
         }
         let Some(state) = self.peers.get_mut(&peer) else { return HelloAnswer::refused(&HelloError::Unreadable) };
         let wants_in = hello.swarm.is_none() && !hello.reader;
-        if hello.reader {
-            state.enter(Stage::Reader, Instant::now());
-        } else {
+        if !hello.reader {
             state.welcomed = Some(hello);
+        } else if state.stage != Stage::Reader {
+            state.welcomed = None;
+            state.enter(Stage::Reader, Instant::now());
         }
         HelloAnswer::Welcome { hello: ours, secrets: self.secrets.filter(|_| wants_in) }
     }
@@ -252,7 +272,10 @@ impl Runner {
     /// Refuses a peer, or expels it; the connection is closed after it has had time to read the reason.
     pub(super) fn refuse(&mut self, peer: PeerId, reason: HelloError) {
         count(&self.counters.refused);
-        let address = self.named(&peer);
+        let (address, answer) = (self.named(&peer), self.refusal(peer, &reason));
+        if let Some(state) = self.peers.get_mut(&peer) {
+            state.refusal = Some(answer);
+        }
         if let Some(access_point) = self.shut(peer, &AskError::NotLetIn(reason.to_string())) {
             self.outbox.push_back(SwarmEvent::Refused { peer: access_point, reason, address });
         }

@@ -130,6 +130,12 @@ pub enum HelloError {
     /// Far more was sent than a member may send.
     #[error("far more messages than a member may send; the peer is shut out for a while")]
     Flooding,
+    /// It is connected as a member, and says that it only reads.
+    #[error("this is a member's connection: a program that only reads has a key of its own")]
+    ReadingMember,
+    /// It refused this access point on a connection that still stands.
+    #[error("your side refused this access point a moment ago")]
+    RefusedBefore,
     /// The peer may not be a member.
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),

@@ -4,18 +4,26 @@ use super::{
     channel::Channel,
     config::SwarmConfig,
     gossip_limits::{PATIENCE, Sender},
-    hello::Hello,
+    hello::{Hello, HelloAnswer},
     protocol::PROTOCOL,
     rate::TokenBucket,
 };
+use libp2p::swarm::ConnectionId;
 use nearcrawl_model::{access_point::AccessPoint, admission::Certificate, ids::QuestionId, message::Request};
-use std::{collections::VecDeque, net::IpAddr, time::Instant};
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    time::Instant,
+};
 
 /// Questions of ours to one peer, waiting or asked, and questions of one peer to us.
 pub(super) const MAX_OPEN: usize = 64;
 
 /// Requests held from a peer whose hello is not settled yet: its answer to our hello may be overtaken by its first requests.
 pub(super) const MAX_HELD: usize = 16;
+
+/// Hellos on one connection: one is usual.
+pub(super) const MAX_HELLOS: u32 = 4;
 
 /// Bytes of requests of one peer, at once and a second.
 pub(super) const MAX_REQUEST_BYTES: (u32, u32) = (16 << 20, 4 << 20);
@@ -64,6 +72,10 @@ pub(super) struct Peer {
     pub(super) rtt_us: Option<u32>,
     /// The address at the other end of its last connection.
     pub(super) remote: Option<IpAddr>,
+    /// How many hellos came on each of its connections.
+    pub(super) hellos: HashMap<ConnectionId, u32>,
+    /// The reason for which its hello was refused here, which it is told again without being judged again.
+    pub(super) refusal: Option<HelloAnswer>,
     /// Its hello, which was accepted, until our answer has been sent.
     pub(super) welcomed: Option<Hello>,
     /// The certificate that it showed, its signatures checked.
@@ -99,6 +111,8 @@ impl Peer {
             protocol: PROTOCOL,
             rtt_us: None,
             remote: None,
+            hellos: HashMap::new(),
+            refusal: None,
             welcomed: None,
             certificate: None,
             waiting: VecDeque::new(),

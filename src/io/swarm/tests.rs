@@ -6,6 +6,7 @@ use super::{
     behaviour::HelloBehaviour,
     codec::{Arrived, MessageCodec},
     hello::{Hello, HelloAnswer},
+    peers::MAX_HELLOS,
     run::MAX_DIALS,
     *,
 };
@@ -612,6 +613,66 @@ async fn without_a_hello_nothing_is_heard_and_the_connection_ends() {
     Rude::until(&mut rude, |event| matches!(event, swarm_of::SwarmEvent::ConnectionClosed { .. }).then_some(())).await;
     assert_eq!(first.refused().await, HelloError::NoHello(5));
     assert!(!first.passed.iter().any(|event| matches!(event, SwarmEvent::Asked { .. })));
+    first.stop().await;
+}
+
+impl Rude {
+    /// The next answer to a hello; none if the connection has ended.
+    async fn greeted(rude: &mut swarm_of::Swarm<Rude>) -> Option<HelloAnswer> {
+        Rude::until(rude, |event| match event {
+            swarm_of::SwarmEvent::Behaviour(RudeEvent::Hello(request_response::Event::Message {
+                message: Message::Response { response, .. },
+                ..
+            })) => Some(Some(response)),
+            swarm_of::SwarmEvent::ConnectionClosed { .. } => Some(None),
+            _ => None,
+        })
+        .await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_refused_is_hung_up_on_however_often_it_says_hello() {
+    let mut first = Daemon::start(89, config(89)).await;
+    let mut rude = Rude::swarm();
+    let peer = Rude::connect(&mut rude, &first).await;
+    let hello = || Arrived::of(Hello { swarm: Some([1; 16]), ..Rude::hello() });
+    for _ in 0..MAX_HELLOS + 2 {
+        rude.behaviour_mut().hello.send_request(&peer, hello());
+        let Some(HelloAnswer::Refused(..)) = Rude::greeted(&mut rude).await else { panic!("it is refused") };
+    }
+    let counters = first.handle.counters();
+    let counted = || (counters.refused.load(Ordering::Relaxed), counters.malformed.load(Ordering::Relaxed));
+    assert_eq!(counted(), (1, 2), "it is judged once, and more than a few hellos are an offence");
+    // Each of these comes sooner than it would have been hung up on after the one before.
+    let mut again = tokio::time::interval(Duration::from_millis(300));
+    let ended = async {
+        while rude.is_connected(&peer) {
+            tokio::select! {
+                _ = again.tick() => drop(rude.behaviour_mut().hello.send_request(&peer, hello())),
+                _ = rude.select_next_some() => {}
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, ended).await.expect("the connection ends");
+    assert!(matches!(first.refused().await, HelloError::OtherSwarm { .. }));
+    first.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_says_that_it_only_reads_is_none_any_more() {
+    let mut first = Daemon::start(90, config(90)).await;
+    let mut rude = Rude::swarm();
+    let peer = Rude::connect(&mut rude, &first).await;
+    rude.behaviour_mut().hello.send_request(&peer, Arrived::of(Rude::hello()));
+    let Some(HelloAnswer::Welcome { .. }) = Rude::greeted(&mut rude).await else { panic!("it is let in") };
+    let me = access_point_of(rude.local_peer_id()).unwrap();
+    first.connected(me).await;
+    rude.behaviour_mut().hello.send_request(&peer, Arrived::of(Hello { reader: true, ..Rude::hello() }));
+    let Some(HelloAnswer::Refused(..)) = Rude::greeted(&mut rude).await else { panic!("it is refused") };
+    first.find(|event| (*event == SwarmEvent::Disconnected { peer: me }).then_some(())).await;
+    assert_eq!(first.handle.counters().connected.load(Ordering::Relaxed), 0);
+    assert_eq!(Rude::greeted(&mut rude).await, None, "and the connection ends");
     first.stop().await;
 }
 
