@@ -2,7 +2,7 @@
 //!
 //! A page elsewhere cannot read our answers (no CORS headers are ever sent), but it could point a name of its own at 127.0.0.1 and
 //! become "same origin" (DNS rebinding), or send us a form that it need not read the answer of (request forgery). So the Host
-//! header must be this machine's, and whatever changes something must say that it is JSON, which no form can, and have the daemon's token.
+//! header must be this machine's, what comes from another site gets no answer of the API, and whatever changes something must say that it is JSON, which no form can, and have the daemon's token.
 
 use super::{
     error::RequestError,
@@ -51,7 +51,9 @@ fn refusal(own: IpAddr, token: Option<&Token>, request: &Request) -> Option<Requ
             "ask by localhost, 127.0.0.1, [::1] or the address that the API listens on; from elsewhere, use an SSH tunnel",
         ));
     }
-    if matches!(*request.method(), Method::GET | Method::HEAD) {
+    let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    // The page itself may be linked to. Answers of the API may cost others something: names are looked up, all members are asked.
+    if only_reads && !request.uri().path().starts_with("/api/") {
         return None;
     }
     if !is_same_site(headers, own) {
@@ -60,6 +62,9 @@ fn refusal(own: IpAddr, token: Option<&Token>, request: &Request) -> Option<Requ
             "another web site sent this request",
             "use the node's own page, the command line, or a program that sends no Origin header",
         ));
+    }
+    if only_reads {
+        return None;
     }
     if !is_json(headers) {
         return Some(RequestError::new(

@@ -239,15 +239,26 @@ async fn other_sites_can_neither_add_seeds_nor_make_it_leave() {
         assert_eq!(ask(path, &[json, ("origin", &own), ("sec-fetch-site", "same-origin")]).await, StatusCode::OK);
         assert_eq!(ask(path, &[("content-type", "application/json; charset=utf-8")]).await, StatusCode::OK);
     }
-    let answer = client().get(node.url("/api/status")).header("origin", "https://evil.example").send().await.unwrap();
-    assert!(!answer.headers().contains_key("access-control-allow-origin"));
+    let read = async |path: &str, name: &str, value: &str| {
+        let answer = client().get(node.url(path)).header(name, value).send().await.unwrap();
+        assert!(!answer.headers().contains_key("access-control-allow-origin"));
+        answer.status()
+    };
+    for path in ["/api/status", "/api/why?q=a.test", "/api/distinct"] {
+        assert_eq!(read(path, "origin", "https://evil.example").await, StatusCode::FORBIDDEN, "{path}");
+        assert_eq!(read(path, "sec-fetch-site", "cross-site").await, StatusCode::FORBIDDEN, "{path}");
+        assert_eq!(read(path, "sec-fetch-site", "same-site").await, StatusCode::FORBIDDEN, "{path}");
+        assert_eq!(read(path, "sec-fetch-site", "same-origin").await, StatusCode::OK, "{path}");
+        assert_eq!(read(path, "sec-fetch-site", "none").await, StatusCode::OK, "{path}");
+    }
+    assert_eq!(read("/", "sec-fetch-site", "cross-site").await, StatusCode::OK, "a link to the page");
     node.end().await;
 }
 
 #[tokio::test]
 async fn with_a_token_nothing_is_changed_without_it() {
     let directory = tempfile::tempdir().unwrap();
-    let token = Token::of(directory.path()).unwrap();
+    let token = Token::begin(directory.path()).unwrap();
     let secret = super::read_token(token.file()).unwrap();
     let local = super::Local { token: Some(token), ..super::Local::default() };
     let node = FakeNode::start_with("127.0.0.1:0", local).await;

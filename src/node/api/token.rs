@@ -1,13 +1,14 @@
 //! The local token: who can read a file in the state directory may change something, by the API or the page.
 //!
 //! Every process on this machine reaches the API, whoever runs it. A foreign web page cannot send the header with the token, as no answer allows
-//! it to (there are no CORS headers).
+//! it to (there are no CORS headers). It is another one at each start: a process that took the port while the daemon was down may have been sent
+//! the one before.
 
 use std::{
     fmt,
     fs::{self, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
     sync::Arc,
 };
@@ -29,15 +30,12 @@ pub struct Token {
 }
 
 impl Token {
-    /// The one in this directory; a new one if there is none, or if others may have read it.
+    /// A new one, in this directory in place of that of the start before.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn of(directory: &Path) -> io::Result<Token> {
+    pub fn begin(directory: &Path) -> io::Result<Token> {
         let file: Arc<Path> = directory.join(TOKEN_FILE).into();
-        if let Some(secret) = kept(&file) {
-            return Ok(Token { secret: secret.into(), file });
-        }
         let mut random = [0; DIGITS / 2];
         fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
         let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -67,12 +65,6 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A token in a file that nobody else may read.
-fn kept(file: &Path) -> Option<String> {
-    let is_private = fs::metadata(file).ok()?.permissions().mode() & 0o077 == 0;
-    is_private.then(|| read_token(file).ok()).flatten()
-}
-
 /// Reads a token. Only a file of that name and with nothing else in it is read: a program that poses as a daemon shall not have another one's
 /// content sent to it.
 ///
@@ -96,18 +88,20 @@ pub fn read_token(file: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn it_is_kept_and_one_that_others_may_read_is_replaced() {
+    fn each_start_makes_a_new_one_that_only_its_user_reads() {
         let directory = tempfile::tempdir().unwrap();
-        let first = Token::of(directory.path()).unwrap();
-        assert_eq!(fs::metadata(first.file()).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(read_token(first.file()).unwrap(), &*first.secret);
-        let again = Token::of(directory.path()).unwrap();
-        assert!(again.is(first.secret.as_bytes()) && !again.is(b"") && !again.is(&[b'0'; DIGITS]));
+        let first = Token::begin(directory.path()).unwrap();
+        let secret = read_token(first.file()).unwrap();
+        assert!(first.is(secret.as_bytes()) && !first.is(b"") && !first.is(&[b'0'; DIGITS]));
         fs::set_permissions(first.file(), fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(!Token::of(directory.path()).unwrap().is(first.secret.as_bytes()), "somebody may have read it");
-        assert!(!format!("{first:?}").contains(&*first.secret), "it is in no log");
+        let again = Token::begin(directory.path()).unwrap();
+        assert!(!again.is(secret.as_bytes()), "whoever was sent it while no daemon ran can do nothing with it");
+        assert!(again.is(read_token(again.file()).unwrap().as_bytes()));
+        assert_eq!(fs::metadata(again.file()).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!format!("{again:?}").contains(&*again.secret), "it is in no log");
     }
 
     #[test]
