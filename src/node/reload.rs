@@ -3,7 +3,7 @@
 //! It is listened for before anything else is done: a signal that comes while the daemon starts would end the process, by the system's default.
 
 use super::{
-    config::{Config, CrawlConfig, ScopeConfig},
+    config::{Config, ConfigError, CrawlConfig, NotReady, ScopeConfig},
     error::NodeError,
     snapshot_store::SnapshotStore,
 };
@@ -14,11 +14,33 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
 };
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
 };
+
+/// A file that has changed within this time is being written: some editors empty it first.
+const SETTLES: Duration = Duration::from_millis(300);
+
+/// Why the rules of a file are not taken over.
+#[derive(Debug, thiserror::Error)]
+enum UntakenError {
+    /// It cannot be read, or has mistakes.
+    #[error("the configuration has mistakes: {0}")]
+    Wrong(#[from] ConfigError),
+    /// It is being written.
+    #[error("{} was being written: send the signal again when it is whole", .0.display())]
+    Changing(PathBuf),
+    /// No daemon would start with it.
+    #[error("no daemon would start with the configuration: {0}")]
+    NotReady(#[from] NotReady),
+    /// A file that was cut off reads like this one.
+    #[error("contact is no longer what it was: was {} cut off? Another contact needs a restart", .0.display())]
+    OtherContact(PathBuf),
+}
 
 /// The signal, and the file that is read again when it comes.
 #[derive(Debug)]
@@ -66,8 +88,10 @@ impl Reloads {
             let _running = tasks::begin(TaskKind::ConfiguredHierarchy);
             let _one_at_a_time = reading.lock().unwrap_or_else(PoisonError::into_inner);
             // If the loop has ended, nobody needs to know.
-            if let Some(rules) = file.as_deref().and_then(|file| rules(file, &running)) {
-                let _ = told.blocking_send(rules);
+            match file.as_deref().map(|file| rules(file, &running, || thread::sleep(SETTLES))) {
+                None => {}
+                Some(Ok(rules)) => drop(told.blocking_send(rules)),
+                Some(Err(why)) => tracing::error!("SIGHUP: the rules on hosts stay as they are, since {why}"),
             }
             if let Some(hierarchy) = known.and_then(|known| hierarchy(&snapshots, &running, &known)) {
                 let _ = told.blocking_send(hierarchy);
@@ -76,22 +100,24 @@ impl Reloads {
     }
 }
 
-/// The rules of the file; none if it has mistakes, which the log names.
-fn rules(file: &Path, running: &Config) -> Option<Reread> {
-    match Config::load(Some(file)) {
-        Ok(config) => {
-            let sections = needing_restart(running, &config);
-            if !sections.is_empty() {
-                let sections = sections.join(", ");
-                tracing::warn!("SIGHUP: {} has other values in {sections}, too: they hold from the next start on", file.display());
-            }
-            Some(Reread::Rules(Box::new((config.scope, config.crawl)), fs::read_to_string(file).unwrap_or_default()))
-        }
-        Err(why) => {
-            tracing::error!("SIGHUP: the rules on hosts stay as they are, since the configuration has mistakes: {why}");
-            None
-        }
+/// The rules of the file, if it says the same before and after a pause.
+fn rules(file: &Path, running: &Config, pause: impl FnOnce()) -> Result<Reread, UntakenError> {
+    let text = Config::text_of(file)?;
+    pause();
+    if Config::text_of(file)? != text {
+        return Err(UntakenError::Changing(file.to_owned()));
     }
+    let config = Config::parse(&text, file)?;
+    config.ready_to_run()?;
+    if running.contact != config.contact {
+        return Err(UntakenError::OtherContact(file.to_owned()));
+    }
+    let sections = needing_restart(running, &config);
+    if !sections.is_empty() {
+        let sections = sections.join(", ");
+        tracing::warn!("SIGHUP: {} has other values in {sections}, too: they hold from the next start on", file.display());
+    }
+    Ok(Reread::Rules(Box::new((config.scope, config.crawl)), text))
 }
 
 /// The hierarchy that the configuration names, if it is another one.
@@ -115,20 +141,42 @@ fn needing_restart(running: &Config, read: &Config) -> Vec<&'static str> {
     if running.swarm.bootstrap.starts_with(&read.swarm.bootstrap) {
         read.swarm.bootstrap.clone_from(&running.swarm.bootstrap);
     }
+    // Named one by one, so that none is forgotten.
+    let Config {
+        state_dir,
+        contact,
+        swarm,
+        nat,
+        admission,
+        crawl,
+        scope: _,
+        dns,
+        fetch,
+        hierarchy,
+        delegation,
+        timers,
+        cache,
+        store,
+        api,
+        allowance,
+        log,
+    } = running;
     let differs = [
-        ("state_dir or contact", (&running.state_dir, &running.contact) != (&read.state_dir, &read.contact)),
-        ("[swarm]", running.swarm != read.swarm),
-        ("[crawl]", running.crawl != read.crawl),
-        ("[dns]", running.dns != read.dns),
-        ("[fetch]", running.fetch != read.fetch),
-        ("[hierarchy]", running.hierarchy != read.hierarchy),
-        ("[delegation]", running.delegation != read.delegation),
-        ("[timers]", running.timers != read.timers),
-        ("[cache]", running.cache != read.cache),
-        ("[store]", running.store != read.store),
-        ("[api]", running.api != read.api),
-        ("[allowance]", running.allowance != read.allowance),
-        ("[log]", running.log != read.log),
+        ("state_dir or contact", (state_dir, contact) != (&read.state_dir, &read.contact)),
+        ("[swarm]", *swarm != read.swarm),
+        ("[nat]", *nat != read.nat),
+        ("[admission]", *admission != read.admission),
+        ("[crawl]", *crawl != read.crawl),
+        ("[dns]", *dns != read.dns),
+        ("[fetch]", *fetch != read.fetch),
+        ("[hierarchy]", *hierarchy != read.hierarchy),
+        ("[delegation]", *delegation != read.delegation),
+        ("[timers]", *timers != read.timers),
+        ("[cache]", *cache != read.cache),
+        ("[store]", *store != read.store),
+        ("[api]", *api != read.api),
+        ("[allowance]", *allowance != read.allowance),
+        ("[log]", *log != read.log),
     ];
     differs.into_iter().filter(|(_, differs)| *differs).map(|(section, _)| section).collect()
 }
@@ -182,13 +230,36 @@ mod tests {
     fn only_the_rules_on_hosts_are_taken_over_and_the_rest_is_named() {
         let mut running = config("[crawl]\ndepth = 3\n[scope]\ntlds = [\"ke\"]\n");
         running.swarm.bootstrap.push("/ip4/192.0.2.7/tcp/4817".to_owned());
-        let read = config(
-            "[crawl]\ndepth = 5\ndeny_tlds = [\"test\"]\ndeny_asns = [\"AS64500\", 64501]\n[scope]\nopen = true\n[dns]\nattempts = 9\n",
-        );
-        assert_eq!(needing_restart(&running, &read), ["[crawl]", "[dns]"]);
+        let root = "ab".repeat(32);
+        let read = config(&format!(
+            "[crawl]\ndepth = 5\ndeny_tlds = [\"test\"]\ndeny_asns = [\"AS64500\", 64501]\n[scope]\nopen = true\n[dns]\nattempts = 9\n\
+             [nat]\nrelay = false\n[admission]\nmode = \"invite\"\nswarm = \"{root}\"\n",
+        ));
+        assert_eq!(needing_restart(&running, &read), ["[nat]", "[admission]", "[crawl]", "[dns]"]);
         adopt(&mut running, &read.scope, &read.crawl);
         assert_eq!((running.crawl.depth, &running.crawl.deny_asns[..], running.scope.open), (3, &[64_500, 64_501][..], true));
         assert_eq!(in_words(&running), "in scope every host; denied 1 top-level domain, 2 autonomous systems");
         assert!(needing_restart(&running, &running).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_or_was_cut_off_changes_no_rules() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("node.toml");
+        let whole = "contact = \"me@museum.ke\"\n[crawl]\ndeny_hosts = [\"bad.ke\"]\n";
+        let running = config(whole);
+        let reread = |before: &str, after: &str| {
+            fs::write(&file, before).unwrap();
+            rules(&file, &running, || fs::write(&file, after).unwrap())
+        };
+        for (before, after) in [("", whole), (whole, ""), ("contact = \"me@museum.ke\"\n", whole), ("", "\n")] {
+            assert!(matches!(reread(before, after), Err(UntakenError::Changing(_))), "{before:?} {after:?}");
+        }
+        assert!(matches!(reread("", ""), Err(UntakenError::NotReady(NotReady::NoContact))));
+        let other = "contact = \"you@museum.ke\"\n";
+        assert!(matches!(reread(other, other), Err(UntakenError::OtherContact(_))));
+        assert!(matches!(reread("[crawl", "[crawl"), Err(UntakenError::Wrong(_))));
+        let Ok(Reread::Rules(rules, text)) = reread(whole, whole) else { panic!("it is whole") };
+        assert_eq!((rules.1.deny_hosts, &*text), (running.crawl.deny_hosts.clone(), whole));
     }
 }

@@ -153,6 +153,14 @@ impl Config {
     /// Reads the file at `path`; the defaults if there is none to read.
     pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
         let Some(path) = path else { return Ok(Config::default()) };
+        Config::parse(&Config::text_of(path)?, path)
+    }
+
+    /// What is in a configuration's file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is far too long for one.
+    pub fn text_of(path: &Path) -> Result<String, ConfigError> {
         let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
         let size = fs::metadata(path).map_err(unreadable)?.len();
         if size > MAX_CONFIG {
@@ -160,7 +168,7 @@ impl Config {
             let problems = vec![Problem { line: None, what: String::new(), message }];
             return Err(ConfigError::Wrong { path: path.to_owned(), problems });
         }
-        Config::parse(&fs::read_to_string(path).map_err(unreadable)?, path)
+        fs::read_to_string(path).map_err(unreadable)
     }
 
     /// Understands `text`, which was read from `path`: relative paths in it are relative to that file's directory.
