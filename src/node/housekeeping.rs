@@ -89,6 +89,10 @@ pub struct Admitted {
     pub web: WebClients,
     /// The claims in the store.
     pub claims: Vec<SignedClaim>,
+    /// The pages of statements about opt-outs, with those that people gave here before.
+    pub opt_outs: Vec<Vec<u8>>,
+    /// The pages of certificates and expulsions, also those of before.
+    pub admissions: Vec<Vec<u8>>,
 }
 
 /// Where chores are given.
@@ -160,9 +164,10 @@ async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
 async fn admitted(store: &Store, config: &Config, secrets: SwarmSecrets) -> Result<Admitted, NodeError> {
     persisted_state::keep_secrets(store, &secrets).await?;
     let claims = store.claims_all().await?;
+    let (opt_outs, admissions) = persisted_state::statements(store).await?;
     let config = config.clone();
     // It reads the system's name servers and the authorities' certificates from files, and this task runs on the loop's thread.
     let opening = tokio::task::spawn_blocking(move || setup::web_clients(&config, secrets.fingerprint_key));
     let web = opening.await.map_err(|_| NodeError::Ended("opening the web clients"))??;
-    Ok(Admitted { secrets, web, claims })
+    Ok(Admitted { secrets, web, claims, opt_outs, admissions })
 }

@@ -98,14 +98,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         surveys.extend(store.meta_get(&survey_slot(slot)).await?);
         survey_probes.extend(store.meta_get(&survey_probes_slot(slot)).await?);
     }
-    let mut opt_outs = Vec::new();
-    for page in 0..nearcrawl_core::opt_out::PAGES {
-        opt_outs.extend(store.meta_get(&opt_outs_page(page)).await?);
-    }
-    let mut admissions = Vec::new();
-    for page in 0..nearcrawl_core::admission::PAGES {
-        admissions.extend(store.meta_get(&admissions_page(page)).await?);
-    }
+    let (opt_outs, admissions) = statements(store).await?;
     Ok(PersistedState {
         store: store_id(store).await?,
         incarnation,
@@ -123,6 +116,18 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         opt_outs,
         admissions,
     })
+}
+
+/// The pages of statements about opt-outs, and those of certificates and expulsions.
+pub async fn statements(store: &Store) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>), NodeError> {
+    let (mut opt_outs, mut admissions) = (Vec::new(), Vec::new());
+    for page in 0..nearcrawl_core::opt_out::PAGES {
+        opt_outs.extend(store.meta_get(&opt_outs_page(page)).await?);
+    }
+    for page in 0..nearcrawl_core::admission::PAGES {
+        admissions.extend(store.meta_get(&admissions_page(page)).await?);
+    }
+    Ok((opt_outs, admissions))
 }
 
 /// Which database this is; drawn and stored at the first start with it.

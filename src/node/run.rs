@@ -199,7 +199,7 @@ fn introduce(identity: &NodeIdentity, persisted: &PersistedState, hierarchy: &Hi
 
 /// What the API has to know of this machine.
 fn local(config: &Config, reloads: &Reloads) -> Result<Local, NodeError> {
-    let token = Token::of(&config.state_dir).map_err(|why| {
+    let token = Token::begin(&config.state_dir).map_err(|why| {
         let forbidden = why.kind() == std::io::ErrorKind::PermissionDenied;
         let why = format!("the token of the API cannot be written there: {why}");
         NodeError::Key { path: config.state_dir.clone(), why, forbidden }
@@ -307,7 +307,8 @@ impl Daemon {
                 // Before the next wait the queries are looked at again.
                 () = until(self.handler.due()) => {}
                 Some(question) = inbox.transfers.recv() => self.ask_peer(question),
-                Some(query) = queries.recv() => self.answer(query),
+                // What people say while the secrets are stored waits for the crawler that begins anew then.
+                Some(query) = queries.recv(), if !self.admitting => self.answer(query),
                 _ = sleep(wait) => self.hear(Event::Tick),
                 _ = call.tick() => self.call(),
                 _ = remember.tick() => self.remember(),
@@ -657,11 +658,12 @@ impl Daemon {
 
     /// A swarm let us in: its fingerprint key is ours from now on, so crawler and fetcher begin anew with it.
     fn admitted(&mut self, admitted: Admitted) {
-        let Admitted { secrets, web, claims } = admitted;
+        let Admitted { secrets, web, claims, opt_outs, admissions } = admitted;
         if self.secrets.is_some() {
             return;
         }
         self.secrets = Some(secrets);
+        (self.persisted.opt_outs, self.persisted.admissions) = (opt_outs, admissions);
         self.denied = web.denied.clone();
         // It may have been opened with what the configuration said at the start.
         self.denied.replace(self.config.crawl.deny_ranges.clone());

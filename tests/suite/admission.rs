@@ -198,3 +198,36 @@ async fn who_is_not_invited_is_told_so_and_an_expelled_inviter_is_gone_with_whom
     assert!(status(&swarm, 0).await["members"]["alive"] == 2);
     assert!(swarm.stop().await);
 }
+
+#[tokio::test]
+async fn what_is_said_to_a_daemon_before_a_swarm_lets_it_in_is_not_lost() {
+    let (mut swarm, _) = prepare().await;
+    let root_key = file(&swarm, "ROOT.key");
+    let made: Value = serde_json::from_str(&offline(&["swarm", "init", "--out", &root_key, "--json"]).await).unwrap();
+    let section = format!("[admission]\nmode = \"invite\"\nswarm = \"{}\"\n", made["swarm"].as_str().unwrap());
+    for daemon in [0, 2] {
+        guard(&swarm, daemon, &section);
+        invite(&swarm, daemon, &root_key, &[]).await;
+    }
+    // Nobody is there yet who could let it in.
+    swarm.daemons[2].start(&swarm.common).unwrap();
+    says(&mut swarm, 2, "state_text", "", LONG_ENOUGH).await;
+    let gone = swarm.daemons[LATE].access_point.clone();
+    let said = swarm.cli(2, &["swarm", "expel", &gone, "--key", &root_key, "--reason", "a test"]).await;
+    assert!(said.contains("is expelled by the root key"), "{said}");
+    swarm.daemons[0].start(&swarm.common).unwrap();
+    count(&mut swarm, &[0, 2], 2, LONG_ENOUGH).await;
+    let client = nearcrawl::io::client::client().no_proxy().build().unwrap();
+    for daemon in [2, 0] {
+        let url = format!("http://{}:{API_PORT}/api/admission", swarm.daemons[daemon].address);
+        swarm
+            .until(&format!("daemon {daemon} knows who is expelled"), LONG_ENOUGH, async || {
+                let answer = client.get(&url).send().await.map_err(|why| why.to_string())?;
+                let known: Value = answer.json().await.map_err(|why| why.to_string())?;
+                let is_gone = known["expulsions"].as_array().is_some_and(|all| all.iter().any(|one| one["access_point"] == *gone));
+                if is_gone { Ok(()) } else { Err(known["expulsions"].to_string()) }
+            })
+            .await;
+    }
+    assert!(swarm.stop().await);
+}
