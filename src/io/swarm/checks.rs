@@ -113,31 +113,33 @@ impl Checks {
 
     fn judge(&mut self, now: Instant) {
         // Who is in our own network says nothing about others, if there are others.
-        if self.answers.iter().any(|answer| is_global(answer.seen)) {
+        let inside = self.answers.iter().filter(|answer| !is_global(answer.seen)).count();
+        let mut asked = self.asked;
+        if inside < self.answers.len() {
             self.answers.retain(|answer| is_global(answer.seen));
+            asked = asked.saturating_sub(inside);
         }
         let answers = std::mem::take(&mut self.answers);
-        if answers.is_empty() {
+        // One of several may be wrong, or lie: two are believed, or the only one that there is to ask.
+        let enough = asked.min(2);
+        if answers.len() < enough.max(1) {
             self.next = now + AGAIN_UNANSWERED;
             return;
         }
-        let mut tried: BTreeMap<Multiaddr, (usize, usize)> = BTreeMap::new();
+        let mut tried: BTreeMap<(IpAddr, Port), usize> = BTreeMap::new();
         let mut seen: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for answer in &answers {
             *seen.entry(answer.seen).or_default() += 1;
             for (port, reached) in &answer.ports {
-                let (of, yes) = tried.entry(port.at(answer.seen)).or_default();
-                *of += 1;
-                *yes += usize::from(*reached);
+                *tried.entry((answer.seen, *port)).or_default() += usize::from(*reached);
             }
         }
-        // One of several may be wrong, or lie: two are believed, or all.
-        self.own = seen.iter().filter(|(_, count)| **count >= 2 || answers.len() == 1).map(|(address, _)| *address).collect();
+        self.own = seen.iter().filter(|(_, count)| **count >= enough).map(|(address, _)| *address).collect();
+        let families: BTreeSet<bool> = seen.keys().map(IpAddr::is_ipv4).collect();
         let is_four = |address: &Multiaddr| matches!(address.iter().next(), Some(libp2p::multiaddr::Protocol::Ip4(_)));
-        let families: BTreeSet<bool> = tried.keys().map(is_four).collect();
         self.confirmed.retain(|address, _| !families.contains(&is_four(address)));
-        let confirmed = tried.into_iter().filter(|(_, (of, yes))| *yes >= 2 || yes == of);
-        self.confirmed.extend(confirmed.map(|(address, _)| (address, now + HOLDS_FOR)));
+        let confirmed = tried.into_iter().filter(|((seen, _), yes)| *yes >= enough && self.own.contains(seen));
+        self.confirmed.extend(confirmed.map(|((seen, port), _)| (port.at(seen), now + HOLDS_FOR)));
         (self.state, self.next) =
             if self.confirmed.is_empty() { (Reached::Behind, now + AGAIN_NOT_REACHED) } else { (Reached::Public, now + AGAIN_REACHED) };
     }
@@ -167,7 +169,7 @@ mod tests {
     /// A round in which members see us at these addresses, and reach us or not.
     fn round(checks: &mut Checks, now: Instant, answers: &[(&str, bool)]) -> Vec<String> {
         assert!(checks.is_due(now, 2));
-        checks.begin(now, 2);
+        checks.begin(now, answers.len().max(1));
         for (seen, reached) in answers {
             let answer = DialedBack { seen: Some(seen.parse().unwrap()), reached: vec![*reached; 2] };
             checks.answered(PeerId::random(), &PORTS, answer);
@@ -190,6 +192,21 @@ mod tests {
         let now = now + AGAIN_NOT_REACHED;
         assert_eq!(round(&mut checks, now, &[("1.1.1.1", true), ("1.1.1.1", true), ("9.9.9.9", false)]).len(), 2);
         assert_eq!(checks.own().iter().collect::<Vec<_>>(), [&"1.1.1.1".parse::<IpAddr>().unwrap()], "one alone does not say where we are");
+    }
+
+    #[test]
+    fn one_liar_among_three_neither_makes_us_public_nor_says_where_we_are() {
+        let now = Instant::now();
+        let mut checks = Checks::new(now);
+        assert!(round(&mut checks, now, &[("1.1.1.1", false), ("1.1.1.1", false), ("9.9.9.9", true)]).is_empty());
+        assert_eq!(checks.state(), Reached::Behind);
+        // The others are kept from answering.
+        let now = now + AGAIN_NOT_REACHED;
+        checks.begin(now, 3);
+        checks.answered(PeerId::random(), &PORTS, DialedBack { seen: Some("9.9.9.9".parse().unwrap()), reached: vec![true; 2] });
+        checks.tick(now, 0);
+        assert_eq!((checks.state(), checks.confirmed().count()), (Reached::Behind, 0));
+        assert!(!checks.own().contains(&"9.9.9.9".parse::<IpAddr>().unwrap()));
     }
 
     #[test]

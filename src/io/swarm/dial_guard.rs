@@ -2,7 +2,7 @@
 //! time, name addresses and no hosts, and go where dialling is permitted ([`super::dialling`] is asked for each once more).
 
 use super::{
-    dialling::{Dialable, ip_of},
+    dialling::{Dialable, plain},
     messages::{SwarmCounters, count},
     rate::TokenBucket,
 };
@@ -16,8 +16,9 @@ use libp2p::{
     },
 };
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     convert::Infallible,
+    net::{IpAddr, SocketAddr},
     sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
@@ -27,8 +28,20 @@ use std::{
 const AT_ONCE: u32 = 16;
 const ONE_EACH: Duration = Duration::from_secs(2);
 
-/// Addresses that are tried in one of them.
+/// The same of dials to one peer.
+const AT_ONCE_TO_PEER: u32 = 3;
+const ONE_EACH_TO_PEER: Duration = Duration::from_secs(10);
+
+/// Peers of whom that is counted.
+const MAX_PEERS: usize = 1024;
+
+/// Addresses that are tried in one of them, and how many different IP addresses among those that may be dialled: a peer has one of each family,
+/// and one in its own network.
 const MAX_ADDRESSES: usize = 20;
+const MAX_HOSTS: usize = 3;
+
+/// Ports below this are other services', mail for example.
+const FIRST_PORT: u16 = 1024;
 
 /// Addresses that are to be told to libp2p.
 const MAX_CANDIDATES: usize = 16;
@@ -48,6 +61,7 @@ pub(super) enum GuardError {
 pub(super) struct DialGuard {
     ours: HashSet<ConnectionId>,
     others: TokenBucket,
+    peers: HashMap<PeerId, TokenBucket>,
     dialable: Dialable,
     candidates: VecDeque<Multiaddr>,
     counters: Arc<SwarmCounters>,
@@ -57,7 +71,7 @@ impl DialGuard {
     /// Permits what may be dialled at all.
     pub(super) fn new(dialable: Dialable, counters: Arc<SwarmCounters>) -> DialGuard {
         let others = TokenBucket::every(AT_ONCE, ONE_EACH, Instant::now());
-        DialGuard { ours: HashSet::new(), others, dialable, candidates: VecDeque::new(), counters }
+        DialGuard { ours: HashSet::new(), others, peers: HashMap::new(), dialable, candidates: VecDeque::new(), counters }
     }
 
     /// The dial that makes this connection is our own.
@@ -77,17 +91,30 @@ impl DialGuard {
         }
     }
 
-    fn judge(&mut self, addresses: &[Multiaddr], now: Instant) -> Result<(), GuardError> {
-        if !self.others.take(now) {
+    fn judge(&mut self, peer: Option<PeerId>, addresses: &[Multiaddr], now: Instant) -> Result<(), GuardError> {
+        // libp2p adds the bare name of a peer that names an empty address. It leads nowhere.
+        let named = addresses.iter().filter(|address| address.iter().any(|part| !matches!(part, Protocol::P2p(_))));
+        let places: Option<Vec<SocketAddr>> = named.map(plain).collect();
+        let places = places.filter(|places| places.len() <= MAX_ADDRESSES).ok_or(GuardError::Nowhere)?;
+        // Those that may not be dialled are refused by the transports; a peer names those of its own network, too.
+        let permitted = places.iter().filter(|place| self.dialable.check(place.ip()).is_ok());
+        let hosts: BTreeSet<IpAddr> = permitted.clone().map(SocketAddr::ip).collect();
+        if hosts.is_empty() || hosts.len() > MAX_HOSTS || permitted.into_iter().any(|place| place.port() < FIRST_PORT) {
+            return Err(GuardError::Nowhere);
+        }
+        // What is refused takes nothing from others.
+        if !peer.is_none_or(|peer| self.has_room_for(peer, now)) || !self.others.take(now) {
             return Err(GuardError::TooMany);
         }
-        let is_plain = |address: &Multiaddr| {
-            let names_a_host = |part| matches!(part, Protocol::Dns(_) | Protocol::Dns4(_) | Protocol::Dns6(_) | Protocol::Dnsaddr(_));
-            !address.iter().any(names_a_host)
-        };
-        let permitted = |address: &Multiaddr| ip_of(address).is_some_and(|ip| self.dialable.check(ip).is_ok());
-        let fits = addresses.len() <= MAX_ADDRESSES && addresses.iter().all(is_plain) && addresses.iter().any(permitted);
-        if fits { Ok(()) } else { Err(GuardError::Nowhere) }
+        Ok(())
+    }
+
+    fn has_room_for(&mut self, peer: PeerId, now: Instant) -> bool {
+        if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
+            self.peers.retain(|_, bucket| !bucket.is_full(now));
+        }
+        let room = self.peers.len() < MAX_PEERS || self.peers.contains_key(&peer);
+        room && self.peers.entry(peer).or_insert_with(|| TokenBucket::every(AT_ONCE_TO_PEER, ONE_EACH_TO_PEER, now)).take(now)
     }
 }
 
@@ -98,12 +125,12 @@ impl NetworkBehaviour for DialGuard {
     fn handle_pending_outbound_connection(
         &mut self,
         connection: ConnectionId,
-        _: Option<PeerId>,
+        peer: Option<PeerId>,
         addresses: &[Multiaddr],
         _: Endpoint,
     ) -> Result<Vec<Multiaddr>, ConnectionDenied> {
         if !self.ours.remove(&connection) {
-            self.judge(addresses, Instant::now()).map_err(|why| {
+            self.judge(peer, addresses, Instant::now()).map_err(|why| {
                 count(&self.counters.dials_refused);
                 ConnectionDenied::new(why)
             })?;
@@ -174,13 +201,27 @@ mod tests {
         assert!(dial(&mut guard, &["/ip4/1.1.1.1/udp/4817/quic-v1"]));
         assert!(!dial(&mut guard, &["/ip4/169.254.169.254/tcp/80"]) && !dial(&mut guard, &["/ip4/127.0.0.1/udp/1/quic-v1"]));
         assert!(!dial(&mut guard, &["/dns4/localhost/tcp/80", "/ip4/1.1.1.1/tcp/1"]) && !dial(&mut guard, &[]));
-        assert!(!dial(&mut guard, &["/ip4/1.1.1.1/tcp/1"; 21]));
+        assert!(!dial(&mut guard, &["/ip4/1.1.1.1/tcp/4817"; 21]) && !dial(&mut guard, &["/ip4/1.1.1.1/tcp/25"]));
+        assert!(!dial(&mut guard, &["/ip4/1.1.1.1/tcp/4817/ip4/127.0.0.1/tcp/6379"]), "libp2p would take the last address");
+        let four = ["/ip4/1.1.1.1/tcp/4817", "/ip4/1.0.0.1/tcp/4817", "/ip4/8.8.8.8/tcp/4817", "/ip4/9.9.9.9/tcp/4817"];
+        assert!(!dial(&mut guard, &four) && dial(&mut guard, &four[..3]));
+        assert!(dial(&mut guard, &["/ip4/192.168.0.7/tcp/4817", "/ip4/1.1.1.1/tcp/4817"]), "its own network is named beside");
+    }
+
+    #[test]
+    fn a_peer_with_many_wishes_and_addresses_that_may_not_be_dialled_leave_room_for_others() {
+        let mut guard = guard();
+        let mut to = |peer: PeerId, address: &str| guard.judge(Some(peer), &[address.parse().unwrap()], Instant::now()).is_ok();
+        let greedy = PeerId::random();
+        assert!((0..1_000).all(|_| !to(PeerId::random(), "/ip4/10.0.0.1/tcp/4817")));
+        assert_eq!((0..1_000).filter(|_| to(greedy, "/ip4/1.1.1.1/tcp/4817")).count(), AT_ONCE_TO_PEER as usize);
+        assert!(to(PeerId::random(), "/ip4/1.1.1.1/tcp/4817"));
     }
 
     #[test]
     fn what_others_name_is_dialled_seldom_and_what_we_want_always() {
         let mut guard = guard();
-        let begun = (0..10_000).filter(|_| dial(&mut guard, &["/ip4/1.1.1.1/tcp/1"])).count();
+        let begun = (0..10_000).filter(|_| dial(&mut guard, &["/ip4/1.1.1.1/tcp/4817"])).count();
         assert!((AT_ONCE as usize..AT_ONCE as usize + 4).contains(&begun), "{begun}");
         assert!(guard.counters.dials_refused.load(Ordering::Relaxed) >= 9_000);
         let ours = DialOpts::from("/ip4/1.1.1.1/tcp/1".parse::<Multiaddr>().unwrap());

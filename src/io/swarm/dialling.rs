@@ -97,6 +97,28 @@ pub(super) fn ip_of(address: &Multiaddr) -> Option<IpAddr> {
     }
 }
 
+/// Where an address leads that is exactly an IP address, a port of TCP or QUIC, and perhaps a peer's name; none for any other shape: what
+/// stands behind or before those parts could lead elsewhere.
+pub(super) fn plain(address: &Multiaddr) -> Option<SocketAddr> {
+    let mut parts = address.iter();
+    let ip = match parts.next()? {
+        Protocol::Ip4(ip) => IpAddr::from(ip),
+        Protocol::Ip6(ip) => IpAddr::from(ip),
+        _ => return None,
+    };
+    let port = match parts.next()? {
+        Protocol::Tcp(port) => port,
+        Protocol::Udp(port) if parts.next()? == Protocol::QuicV1 => port,
+        _ => return None,
+    };
+    let fits = match (parts.next(), parts.next()) {
+        (None, _) => true,
+        (Some(Protocol::P2p(_)), rest) => rest.is_none(),
+        _ => false,
+    };
+    fits.then(|| SocketAddr::new(ip, port))
+}
+
 /// What is opened together with a special address: the block that it is from, or its /16.
 fn block_around(address: IpAddr) -> Option<IpNetwork> {
     let inside = INSIDE.iter().filter_map(|block| block.parse::<IpNetwork>().ok()).find(|block| block.contains(address));
@@ -210,6 +232,26 @@ mod tests {
         assert_eq!(counters.dials_forbidden.load(Ordering::Relaxed), 9);
         dialable.open_around("10.3.2.1".parse().unwrap());
         assert!(may("10.99.0.1") && !may("172.16.0.1"));
+    }
+
+    #[test]
+    fn an_address_leads_where_it_says_or_nowhere() {
+        let id = PeerId::random();
+        let leads = |text: &str| plain(&text.parse().unwrap()).map(|address| address.to_string());
+        for text in ["/ip4/1.1.1.1/tcp/1", &format!("/ip4/1.1.1.1/tcp/1/p2p/{id}"), &format!("/ip4/1.1.1.1/udp/1/quic-v1/p2p/{id}")] {
+            assert_eq!(leads(text).as_deref(), Some("1.1.1.1:1"), "{text}");
+        }
+        for text in [
+            "/ip4/1.1.1.1/tcp/1/ip4/127.0.0.1/tcp/6379",
+            &format!("/p2p/{id}/ip4/169.254.169.254/tcp/80"),
+            &format!("/ip4/1.1.1.1/tcp/1/p2p/{id}/p2p-circuit"),
+            &format!("/ip4/1.1.1.1/tcp/1/p2p/{id}/ip4/10.0.0.1/tcp/80"),
+            "/ip4/1.1.1.1/udp/1",
+            "/dns4/localhost/tcp/80",
+            "/ip4/1.1.1.1",
+        ] {
+            assert_eq!(leads(text), None, "{text}");
+        }
     }
 
     fn places(number: u32) -> Vec<Multiaddr> {

@@ -7,12 +7,12 @@ use super::{
     codec::Arrived,
     config::SwarmConfig,
     dial_back::{DialBack, DialBacks, DialedBack, MAX_PORTS},
-    dialling::Dialable,
+    dialling::{DialLimits, Dialable, plain},
     members_only::Members,
     messages::{Reachability, Reached, SwarmCounters, count},
     port::Port,
     reservations::Reservations,
-    ways::{AllWays, is_circuit, is_quic, to_dial},
+    ways::{AllWays, Ways, is_circuit, is_quic, to_dial},
 };
 use libp2p::{
     Multiaddr, PeerId,
@@ -26,6 +26,7 @@ use libp2p::{
         dial_opts::{DialOpts, PeerCondition},
     },
 };
+use rand::seq::SliceRandom;
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
@@ -90,7 +91,8 @@ impl Reach {
             announce: config.announce.iter().filter_map(|text| text.parse().ok()).collect(),
             listens: !config.listen.is_empty(),
             relays: config.relays,
-            quic: config.pre_shared_key.is_none(),
+            // QUIC has no pre-shared key, and does not leave from a given address.
+            quic: config.pre_shared_key.is_none() && config.source_address.is_none(),
             members,
             ways: AllWays::default(),
             checks: Checks::new(now),
@@ -178,6 +180,8 @@ impl Reach {
                 if let Some(Open::Relay(relay)) = self.open.remove(&request_id) {
                     tracing::info!("the member that relayed to us, {relay}, does not answer any more");
                     self.reservations.gone(&relay, now);
+                    // Our address may be another one.
+                    self.checks.hurry(now);
                     // Its reservation ends with its connections.
                     let _ = libp2p.disconnect_peer_id(relay);
                 }
@@ -214,6 +218,7 @@ impl Reach {
         &mut self,
         libp2p: &mut Libp2p,
         known: &HashMap<PeerId, Vec<Multiaddr>>,
+        limits: &mut DialLimits,
         is_quiet: impl Fn(&PeerId) -> bool,
         now: Instant,
     ) -> Option<Reachability> {
@@ -222,7 +227,7 @@ impl Reach {
         }
         self.check(libp2p, now);
         self.keep_relays(libp2p, known, now);
-        self.come_closer(libp2p, known, now);
+        self.come_closer(libp2p, known, limits, now);
         for surplus in self.ways.superfluous(now, is_quiet) {
             libp2p.close_connection(surplus);
         }
@@ -241,13 +246,7 @@ impl Reach {
             return;
         }
         let ports: Vec<Port> = ports.into_iter().take(MAX_PORTS).collect();
-        let (mut asked, mut places) = (Vec::new(), BTreeSet::new());
-        for (peer, ways) in self.ways.direct() {
-            let place = ways.direct_from().filter(|_| self.members.contains(peer));
-            if asked.len() < MAX_ASKED && place.is_some_and(|place| places.insert(place)) {
-                asked.push(*peer);
-            }
-        }
+        let asked = self.drawn();
         if !self.checks.is_due(now, asked.len()) {
             return;
         }
@@ -257,6 +256,19 @@ impl Reach {
             let id = libp2p.behaviour_mut().dial_back.send_request(&peer, question);
             self.open.insert(id, Open::Check(peer, ports.clone()));
         }
+    }
+
+    /// Members that are asked whether they reach us, each at another place: those that we chose to connect to before those that came to us, and
+    /// drawn anew each time, since whoever makes keys chooses the order of their names.
+    fn drawn(&self) -> Vec<PeerId> {
+        let place = |ways: &Ways| ways.direct_from();
+        let members = self.ways.direct().filter(|(peer, _)| self.members.contains(peer));
+        let mut members: Vec<_> = members.filter_map(|(peer, ways)| Some((ways.dialled().is_none(), *peer, place(ways)?))).collect();
+        members.shuffle(&mut rand::rng());
+        members.sort_by_key(|(came, ..)| *came);
+        let mut places = BTreeSet::new();
+        members.retain(|(.., place)| places.insert(*place));
+        members.into_iter().map(|(_, peer, _)| peer).take(MAX_ASKED).collect()
     }
 
     /// Holds places at members that relay, if we are not reached otherwise.
@@ -273,6 +285,7 @@ impl Reach {
                     free.push((*peer, address.clone()));
                 }
             }
+            free.shuffle(&mut rand::rng());
             for (relay, address) in free.into_iter().take(wanted) {
                 let plain: Multiaddr = address.iter().filter(|part| !matches!(part, Protocol::P2p(_))).collect();
                 if let Ok(listener) = libp2p.listen_on(plain.with(Protocol::P2p(relay)).with(Protocol::P2pCircuit)) {
@@ -300,12 +313,14 @@ impl Reach {
 
     /// Dials members that are reached through others only: where they say they are, and through the third member once more, so that libp2p
     /// looks for a hole again.
-    fn come_closer(&mut self, libp2p: &mut Libp2p, known: &HashMap<PeerId, Vec<Multiaddr>>, now: Instant) {
+    fn come_closer(&mut self, libp2p: &mut Libp2p, known: &HashMap<PeerId, Vec<Multiaddr>>, limits: &mut DialLimits, now: Instant) {
         for (peer, again) in self.ways.due(now) {
             let Some(known) = known.get(&peer).filter(|_| self.members.contains(&peer)) else { continue };
             let (circuits, direct): (Vec<_>, Vec<_>) = to_dial(known.clone(), true, self.quic).into_iter().partition(is_circuit);
-            if !direct.is_empty() {
-                dial(libp2p, peer, direct);
+            // It says itself where it is, and somebody else may be there.
+            let direct = limits.take(peer, direct.into_iter().filter(|address| plain(address).is_some()).collect(), now);
+            if !direct.is_empty() && !dial(libp2p, peer, direct) {
+                limits.failed(peer, now);
             }
             if again && !circuits.is_empty() && self.quic {
                 count(&self.counters.holes_sought_again);
@@ -384,12 +399,14 @@ fn is_loopback(address: &Multiaddr) -> bool {
     })
 }
 
-/// Makes one more connection to a peer that is connected.
-fn dial(libp2p: &mut Libp2p, peer: PeerId, addresses: Vec<Multiaddr>) {
+/// Makes one more connection to a peer that is connected; whether that has begun.
+fn dial(libp2p: &mut Libp2p, peer: PeerId, addresses: Vec<Multiaddr>) -> bool {
     let options = DialOpts::peer_id(peer).addresses(addresses).condition(PeerCondition::Always).build();
-    if let Err(error) = dial_ours(libp2p, options) {
+    let begun = dial_ours(libp2p, options);
+    if let Err(error) = &begun {
         tracing::debug!(%error, %peer, "no further connection is made");
     }
+    begun.is_ok()
 }
 
 /// Dials what we want to, and nobody else caused.

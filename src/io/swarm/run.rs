@@ -355,7 +355,8 @@ impl Runner {
                 state.waiting.push_back(Waiting { question, request, since: now });
                 if !state.connected {
                     let known = self.known.get(&peer).cloned().unwrap_or_default();
-                    let known = ways::to_dial(known, self.dial_limits.has_failed(&peer), self.config.pre_shared_key.is_none());
+                    let quic = self.config.pre_shared_key.is_none() && self.config.source_address.is_none();
+                    let known = ways::to_dial(known, self.dial_limits.has_failed(&peer), quic);
                     let unknown = known.is_empty();
                     let addresses = self.dial_limits.take(peer, known, now);
                     if addresses.is_empty() && !unknown && !self.libp2p.is_connected(&peer) {
@@ -434,6 +435,9 @@ impl Runner {
             }
             swarm::SwarmEvent::ConnectionClosed { peer_id, connection_id, num_established, .. } => {
                 self.reach.closed(peer_id, connection_id);
+                if let Some(state) = self.peers.get_mut(&peer_id) {
+                    state.hellos.remove(&connection_id);
+                }
                 if num_established == 0 {
                     self.disconnected(peer_id);
                 }
@@ -526,7 +530,7 @@ impl Runner {
     fn look_at_reach(&mut self, now: Instant) {
         let peers = &self.peers;
         let is_quiet = |peer: &PeerId| peers.get(peer).is_none_or(|state| state.open == 0 && state.tickets == 0);
-        let news = self.reach.tick(&mut self.libp2p, &self.known, is_quiet, now);
+        let news = self.reach.tick(&mut self.libp2p, &self.known, &mut self.dial_limits, is_quiet, now);
         self.outbox.extend(news.map(SwarmEvent::Reachable));
     }
 

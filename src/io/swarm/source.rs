@@ -5,7 +5,7 @@
 
 use super::{
     config::StartError,
-    dialling::{Dialable, ip_of},
+    dialling::{Dialable, ip_of, plain},
     port::Port,
 };
 use crate::io::sockets::{could_bind, try_bind};
@@ -118,18 +118,23 @@ impl libp2p::Transport for SourceBound {
     }
 
     fn dial(&mut self, address: Multiaddr, opts: DialOpts) -> Result<Self::Dial, TransportError<io::Error>> {
-        // Names were looked up before: this is the very address that is connected to.
-        if let (Some(dialable), Some(address)) = (&self.dialable, ip_of(&address)) {
-            dialable.check(address).map_err(TransportError::Other)?;
+        // Names were looked up before: this is the very address that is connected to. Of any other shape libp2p takes the last IP address and
+        // port in it, whatever was checked.
+        let target = socket_address(&address).filter(|target| !target.ip().is_unspecified() && plain(&address) == Some(*target));
+        let Some(target) = target else { return Err(TransportError::MultiaddrNotSupported(address)) };
+        if let Some(dialable) = &self.dialable {
+            dialable.check(target.ip()).map_err(TransportError::Other)?;
         }
-        let target = socket_address(&address).filter(|target| !target.ip().is_unspecified());
-        match (self.source, target) {
-            (Some(source), Some(target)) if source.is_ipv4() == target.is_ipv4() => {
+        match self.source {
+            Some(source) if source.is_ipv4() == target.is_ipv4() => {
                 Ok(Box::pin(async move { Ok(tcp::tokio::TcpStream(connect(Some(source), target).await?)) }))
             }
             // The listening port is not reused for dialling: two daemons on one machine that dial each other at the same
             // time would want the same pair of ports.
-            _ => self.tcp.dial(address, DialOpts { port_use: PortUse::New, ..opts }),
+            _ => {
+                let there = Multiaddr::from(target.ip()).with(Protocol::Tcp(target.port()));
+                self.tcp.dial(there, DialOpts { port_use: PortUse::New, ..opts })
+            }
         }
     }
 
@@ -160,6 +165,23 @@ mod tests {
         let nobody = SourceBound::new(None, None)
             .dial("/ip4/127.0.78.1/udp/1".parse().unwrap(), DialOpts { role: Endpoint::Dialer, port_use: PortUse::New });
         assert!(nobody.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_stands_behind_a_public_address_is_not_connected_to() {
+        let inside = tokio::net::TcpListener::bind("127.0.78.5:0").await.unwrap();
+        let port = inside.local_addr().unwrap().port();
+        let dialable = Dialable::new(&[], std::iter::empty(), std::sync::Arc::default());
+        let id = libp2p::PeerId::random();
+        for text in [
+            format!("/ip4/1.1.1.1/tcp/1/ip4/127.0.78.5/tcp/{port}"),
+            format!("/p2p/{id}/ip4/127.0.78.5/tcp/{port}"),
+            format!("/ip4/127.0.78.5/tcp/{port}"),
+        ] {
+            let mut transport = SourceBound::new(None, Some(dialable.clone()));
+            let dial = transport.dial(text.parse().unwrap(), DialOpts { role: Endpoint::Dialer, port_use: PortUse::New });
+            assert!(dial.is_err(), "{text}");
+        }
     }
 
     #[tokio::test]

@@ -88,7 +88,12 @@ impl Ways {
 #[derive(Debug, Default)]
 pub(super) struct AllWays {
     peers: BTreeMap<PeerId, Ways>,
+    /// When peers that are gone would be dialled again, and the pause after that: who comes back through a third member is not new.
+    pauses: BTreeMap<PeerId, (Instant, Duration)>,
 }
+
+/// Peers of whom that is remembered.
+const MAX_PAUSES: usize = 1024;
 
 impl AllWays {
     /// A connection stands.
@@ -103,7 +108,8 @@ impl AllWays {
         if !way.relayed {
             ways.again = None;
         } else if ways.again.is_none() && !ways.is_direct() {
-            ways.again = Some((now + TRY_AFTER.0, TRY_AFTER.0));
+            let again = self.pauses.remove(&peer).unwrap_or((now + TRY_AFTER.0, TRY_AFTER.0));
+            ways.again = Some((again.0.max(now + TRY_AFTER.0), again.1));
         }
         ways.ways.push(way);
     }
@@ -114,7 +120,13 @@ impl AllWays {
         ways.ways.retain(|way| way.id != id);
         ways.surplus.retain(|(surplus, _)| *surplus != id);
         if ways.ways.is_empty() {
-            self.peers.remove(peer);
+            let again = self.peers.remove(peer).and_then(|ways| ways.again);
+            if self.pauses.len() >= MAX_PAUSES {
+                self.pauses.retain(|_, (when, _)| now < *when);
+            }
+            if let Some(again) = again.filter(|_| self.pauses.len() < MAX_PAUSES) {
+                self.pauses.insert(*peer, again);
+            }
         } else if !ways.is_direct() && ways.again.is_none() {
             ways.again = Some((now + TRY_AFTER.0, TRY_AFTER.0));
         }
@@ -221,6 +233,9 @@ mod tests {
         assert!(!tried[0] && tried[1..].iter().all(|again| *again), "the first time libp2p looks for a hole by itself");
         ways.closed(&peer, ConnectionId::new_unchecked(1), now);
         assert!(ways.due(end + TRY_AFTER.1).is_empty());
+        ways.opened(peer, ConnectionId::new_unchecked(2), &dialler(RELAYED), now);
+        assert!(ways.due(now + TRY_AFTER.0).is_empty(), "who comes back at once waits for as long as before");
+        assert_eq!(ways.due(now + TRY_AFTER.1).len(), 1);
     }
 
     #[test]
