@@ -133,9 +133,13 @@ impl Behaviour {
 fn relay_limits() -> relay::Config {
     relay::Config {
         max_reservations: 64,
-        max_reservations_per_peer: 4,
+        // libp2p permits one more than these.
+        max_reservations_per_peer: 1,
         max_circuits: 32,
-        max_circuits_per_peer: 8,
+        max_circuits_per_peer: 2,
+        // A place ends with its connection. Before that it would end by the wall clocks of both, and a renewal in the moment of its end panics
+        // in libp2p-relay 0.22.
+        reservation_duration: Duration::from_secs(30 * 86_400),
         max_circuit_duration: Duration::from_secs(3600),
         max_circuit_bytes: 64 << 20,
         ..relay::Config::default()
