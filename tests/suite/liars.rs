@@ -8,7 +8,7 @@ use crate::{
     },
 };
 use ed25519_dalek::SigningKey;
-use nearcrawl_core::membership::{Member, Output, Swim, SwimConfig};
+use nearcrawl_core::membership::{Member, Output, Swim, SwimConfig, stewards_of};
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, ClaimReason, SignedClaim},
@@ -35,6 +35,9 @@ use tokio::task::JoinSet;
 
 /// How long until a lie has been dealt with.
 const SOON: Duration = Duration::from_secs(20);
+
+/// `delegation.max_contacts_per_subnet` where the configuration says nothing.
+const CONTACTS: u64 = 15;
 
 /// Keys that one address connects with, and how many of them at most are taken.
 const KEYS: u8 = 40;
@@ -232,7 +235,7 @@ async fn addresses_that_are_not_to_be_dialled(court: &mut Court) {
             }
         }
     };
-    (0..20).for_each(|number| asks(&mut sender, AccessPoint(key(150 + number).verifying_key().to_bytes())));
+    invented().for_each(|who| asks(&mut sender, who));
     sender.drain().for_each(drop);
     // The daemon asks to be let in; the answer names everybody.
     let asked = async {
@@ -254,20 +257,35 @@ async fn addresses_that_are_not_to_be_dialled(court: &mut Court) {
     court.refused("addresses of members that may not be dialled", 3).await;
 }
 
-/// B5: addresses at which nobody named a server are to be probed.
+/// Members that it told the daemon of, and that do not exist.
+fn invented() -> impl Iterator<Item = AccessPoint> {
+    (0..20).map(|number| AccessPoint(key(150 + number).verifying_key().to_bytes()))
+}
+
+/// B5: addresses at which nobody named a server are to be probed. A subnet's steward may have that done, so it chooses one whose steward it is; but
+/// the subnet gets no more probes than the swarm allows itself, however often they are asked for.
 async fn probes_for_hire(court: &mut Court) {
-    let target = ProbeTarget { address: SocketAddr::new(court.outside.ip(), 8080), host: "victim.test".parse().unwrap(), secure: false };
-    let subnet = Subnet::around(court.outside.ip(), 24);
-    let probes = court.status().await["work"]["probes"].clone();
-    for request in [
-        Request::FindOwner(subnet, target.clone()),
-        Request::Reserve(subnet, target.clone()),
-        Request::Probe(subnet, target.clone(), Vec::new()),
-    ] {
-        court.liar.answer(&request).await;
+    let IpAddr::V4(outside) = court.outside.ip() else { unreachable!("loopback of IPv4") };
+    let [first, second, ..] = outside.octets();
+    let members: Vec<_> = invented().chain([court.liar.me(), court.swarm.daemons[0].access_point.parse().unwrap()]).collect();
+    let subnets = (0..=u8::MAX).map(|third| Subnet::around(Ipv4Addr::new(first, second, third, 0).into(), 24));
+    let its = |subnet: &Subnet| stewards_of(subnet, &members).first() == Some(&court.liar.me());
+    let subnet = subnets.into_iter().find(its).expect("it is the first of 22 for some of 256 subnets");
+    let target = ProbeTarget { address: SocketAddr::new(subnet.first(), 8080), host: "victim.test".parse().unwrap(), secure: false };
+    let probes = async |court: &Court| court.status().await["work"]["probes"].as_u64().unwrap();
+    let before = probes(court).await;
+    for _ in 0..CONTACTS {
+        for request in [
+            Request::FindOwner(subnet, target.clone()),
+            Request::Reserve(subnet, target.clone()),
+            Request::Probe(subnet, target.clone(), Vec::new()),
+        ] {
+            court.liar.answer(&request).await;
+        }
     }
     court.liar.stay(Duration::from_secs(1)).await;
-    assert_eq!(court.status().await["work"]["probes"], probes, "nothing is probed for it");
+    let ordered = probes(court).await - before;
+    assert!((1..=CONTACTS).contains(&ordered), "{ordered} probes of a subnet for {} requests", 3 * CONTACTS);
 }
 
 /// B6: rows of journals of subnets that it does not own, and of subnets that nobody owns.

@@ -277,7 +277,7 @@ impl Membership {
 
     /// The living, in the order in which they serve a subnet.
     pub(crate) fn stewards_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
-        rendezvous::order(rendezvous::key_hash(&subnet.to_string()), &self.live())
+        rendezvous::stewards_of(subnet, &self.live())
     }
 }
 

@@ -21,6 +21,7 @@ pub use hearsay::SwimError;
 pub use machine::HeldBack;
 pub(crate) use machine::Membership;
 pub use member::Member;
+pub use rendezvous::stewards_of;
 pub use roster::{LeftOut, RosterConfig, Verdict};
 pub(crate) use roster::{Roster, Standing};
 pub(crate) use shutdown::Shutdown;

@@ -3,7 +3,7 @@
 //! When a member goes, only the keys that it served move; when one comes, it takes an equal share from every member.
 //! The weights are part of the protocol: all members must compute the same ones.
 
-use nearcrawl_model::access_point::AccessPoint;
+use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet};
 use siphasher::sip::SipHasher24;
 use std::{cmp::Reverse, hash::Hasher};
 
@@ -26,6 +26,11 @@ pub(crate) fn order(key_hash: u64, live: &[AccessPoint]) -> Vec<AccessPoint> {
     let mut weighed: Vec<_> = live.iter().map(|member| (Reverse(weight(key_hash, member)), *member)).collect();
     weighed.sort_unstable();
     weighed.into_iter().map(|(_, member)| member).collect()
+}
+
+/// These members, in the order in which they serve a subnet as its stewards.
+pub fn stewards_of(subnet: &Subnet, live: &[AccessPoint]) -> Vec<AccessPoint> {
+    order(key_hash(&subnet.to_string()), live)
 }
 
 /// Who serves the key: the first of [`order`]; none if no member lives.
