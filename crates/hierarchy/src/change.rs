@@ -29,9 +29,10 @@ pub struct Change {
     pub added: u64,
     /// Subnets that are only in the earlier one.
     pub removed: u64,
-    /// Days from the newest source before to the newest source now; 0 where one of them has no date.
+    /// Days from the sources before to the same sources now: the mean over all subnets before, each with the days of its registry's source; 0
+    /// where a source has no date.
     pub days: u32,
-    /// The ratio of the subnets that may come or go in that time.
+    /// The ratio of the subnets that may come or go in that time: the mean over the same.
     pub explained_ratio: f64,
     /// Sources whose data is older than before: name, date before, date now.
     pub older: Vec<(String, String, String)>,
@@ -48,18 +49,15 @@ impl Change {
             let date = dates_now.get(name)?;
             (date < before).then(|| ((*name).to_owned(), (*before).to_owned(), (*date).to_owned()))
         });
-        let days = match (newest(previous.sources()), newest(now.sources())) {
-            (Some(before), Some(after)) => after.saturating_sub(before),
-            _ => 0,
-        };
         let before = u64::from(previous.len());
+        let (days, explained_ratio) = explained(previous, &dates_before, &dates_now);
         Change {
             before,
             kept,
             added: u64::from(now.len()) - kept,
             removed: before - kept,
             days,
-            explained_ratio: (EXPLAINED_PERCENT_A_YEAR * f64::from(days) / 365.25).max(MIN_EXPLAINED_PERCENT) / 100.0,
+            explained_ratio,
             older: older.collect(),
             missing: dates_before.keys().filter(|name| !dates_now.contains_key(*name)).map(|name| (*name).to_owned()).collect(),
         }
@@ -91,9 +89,28 @@ fn latest(sources: &[Source]) -> BTreeMap<&str, &str> {
     latest
 }
 
-/// Days since some day of a date like 20260401, of the newest of the sources that has one.
-fn newest(sources: &[Source]) -> Option<u32> {
-    let date = sources.iter().filter_map(|s| delegated::date(&s.date)).max()?;
+/// Days between two editions and the ratio that may come or go in them, as means over the subnets of the earlier one. The editions of one hierarchy's
+/// sources may be years apart.
+fn explained(previous: &Hierarchy, before: &BTreeMap<&str, &str>, now: &BTreeMap<&str, &str>) -> (u32, f64) {
+    let mut subnets: BTreeMap<&str, u32> = BTreeMap::new();
+    (0..previous.len()).for_each(|position| *subnets.entry(previous.registry(Position(position))).or_default() += 1);
+    let between = |name: &str| {
+        let (before, now) = (day(before.get(name)?)?, day(now.get(name)?)?);
+        Some(now.saturating_sub(before))
+    };
+    let (mut all_days, mut explained) = (0, 0.0);
+    for (name, count) in &subnets {
+        let days = between(name).unwrap_or(0);
+        all_days += u64::from(days) * u64::from(*count);
+        explained += f64::from(*count) * (EXPLAINED_PERCENT_A_YEAR * f64::from(days) / 365.25).max(MIN_EXPLAINED_PERCENT) / 100.0;
+    }
+    let total = previous.len().max(1);
+    (u32::try_from(all_days / u64::from(total)).unwrap_or(u32::MAX), explained / f64::from(total))
+}
+
+/// Days since some day of a date like 20260401; none if it is no date.
+fn day(date: &str) -> Option<u32> {
+    let date = delegated::date(date)?;
     let (year, month, day) = (date / 10_000, date / 100 % 100, date % 100);
     // Years that begin in March have the leap day at their end.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };

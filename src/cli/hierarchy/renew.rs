@@ -37,8 +37,8 @@ the new snapshot takes that place; else nothing is changed. Without a contact in
 A running daemon looks at the place when it gets SIGHUP and when it starts, and votes for what is there: a swarm uses the edition \
 that most of its members vote for. The timer does both every three months.
 
-If the first renewal is refused because it differs too much from the built-in hierarchy, most of whose data is of 2018, look at it \
-with `hierarchy fetch`, `build` and `diff`, and accept it once with --overrule.
+If a renewal is refused because more has changed than the age of the registries' files explains, look at it with `hierarchy fetch`, \
+`build` and `diff`, and accept it once with --overrule.
 
 Exit codes: 65 a file has the wrong content, or too much has changed, 69 a server cannot be reached, 73 cannot be written, 78 wrong \
 configuration, or no contact.";

@@ -34,6 +34,26 @@ fn twenty_in_a_hundred_a_year_are_explained_by_time() {
 }
 
 #[test]
+fn each_registry_s_share_of_change_is_explained_by_the_age_of_its_own_file() {
+    let both = |old_blocks: u32, old_date: &str, new_date: &str| {
+        let mut builder = Builder::new();
+        for (name, net, blocks, date) in [("old", 10, old_blocks, old_date), ("new", 11, 100, new_date)] {
+            let mut text = format!("2|{name}|1|{blocks}|20000101|{date}|0\n");
+            (0..blocks).for_each(|n| writeln!(text, "{name}|KE|ipv4|{net}.0.{n}.0|256|20000101|allocated|a").unwrap());
+            builder.read_delegated(name, text.as_bytes()).unwrap();
+        }
+        builder.finish().unwrap()
+    };
+    // A hundred subnets of a file of 2018, and a hundred of one of this year: 160 and 5 of them may have come.
+    let before = both(100, "20180101", "20260101");
+    let after = Change::between(&before, &both(250, "20260101", "20260102"));
+    assert_eq!((after.days, (after.explained_ratio * 1000.0).round()), (1461, 825.0));
+    assert!(!after.is_doubtful(), "{after}");
+    let only_new = both(100, "20180101", "20260102");
+    assert!(Change::between(&before, &only_new).explained_ratio < 0.06, "a file of the same day explains nothing");
+}
+
+#[test]
 fn an_older_file_than_the_one_in_use_is_doubtful_and_named() {
     let change = Change::between(&dated(0, 100, "20260101"), &dated(0, 100, "20251001"));
     assert!(change.is_doubtful());
