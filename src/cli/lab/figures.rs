@@ -161,8 +161,8 @@ mod tests {
             "Site trees by the depth",
             "Coverage of external hosts (mentions",
             "Misses as a multiple of those of MIN",
-            "d9126cf3865f2608",
-            "74d567ab6735647",
+            "1a0371b388d70055",
+            "db55a42aeba48ff",
             "Duration of all accesses",
         ] {
             assert!(page.contains(wanted), "{wanted} is missing");
