@@ -4,7 +4,7 @@ use super::{
     Routing,
     acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Settled},
     locator::{Locator, LookedUp, Lookup},
-    outbox::{Item, Outbox},
+    outbox::{Item, MAX_IN_BATCH, Outbox},
 };
 use crate::{
     context::Context,
@@ -77,7 +77,7 @@ impl Routing {
     }
 
     /// Hosts whose URLs may have become routable, in order.
-    pub(crate) fn due(&self, cx: &Context) -> Vec<Host> {
+    pub(crate) fn due(&mut self, cx: &Context) -> Vec<Host> {
         self.outbox.due(cx.now.moment)
     }
 
@@ -132,7 +132,14 @@ impl Routing {
                 let items = self.outbox.take(&located.host);
                 return Some((located, items));
             }
-            Some(owner) => bound.entry(owner).or_default().push(located),
+            Some(owner) => {
+                let hosts = bound.entry(owner).or_default();
+                if hosts.len() < MAX_IN_BATCH && self.outbox.may_send(owner, cx.now.moment) {
+                    hosts.push(located);
+                } else {
+                    self.outbox.wait_behind(&located.host, owner);
+                }
+            }
             None => self.outbox.later(&located.host, cx.now.moment),
         }
         None

@@ -42,6 +42,8 @@ struct HostQueue {
     look_at: Moment,
     /// Whether it waits for a look-up of its host to be repeated.
     unresolved: bool,
+    /// The owner for whose next message it waits, if the one under way has no room for it.
+    behind: Option<AccessPoint>,
 }
 
 /// URLs of one host on their way in one message.
@@ -59,6 +61,9 @@ pub(crate) struct Outbox {
     queues: BTreeMap<Host, HostQueue>,
     /// When to look at which queue: hosts that cannot be routed yet may be very many.
     agenda: BTreeSet<(Moment, Host)>,
+    /// Hosts that wait for their owner's next message. They are not on the agenda: of an address with very many hosts nearly all wait, and all
+    /// would be looked at whenever anything is routed.
+    behind: BTreeMap<AccessPoint, BTreeSet<Host>>,
     in_flight: BTreeMap<QuestionId, InFlight>,
     busy: BTreeMap<AccessPoint, Moment>,
     waiting: usize,
@@ -76,8 +81,11 @@ impl Outbox {
         self.unresolved += usize::from(unresolved);
     }
 
-    /// Hosts whose queues are to be routed now.
-    pub(crate) fn due(&self, now: Moment) -> Vec<Host> {
+    /// Hosts whose queues are to be routed now; of those that wait for one owner's next message no more than it may have.
+    pub(crate) fn due(&mut self, now: Moment) -> Vec<Host> {
+        let free = self.behind.iter().filter(|(owner, _)| self.may_send(**owner, now));
+        let next: Vec<_> = free.flat_map(|(_, hosts)| hosts.iter().take(MAX_IN_BATCH).cloned()).collect();
+        next.iter().for_each(|host| self.look_at(host, Moment::default()));
         let mut hosts: Vec<_> = self.agenda.iter().take_while(|(look_at, _)| *look_at <= now).map(|(_, host)| host.clone()).collect();
         hosts.sort_unstable();
         hosts
@@ -86,6 +94,25 @@ impl Outbox {
     /// This host cannot be routed yet: look again later, or when woken.
     pub(crate) fn later(&mut self, host: &Host, now: Moment) {
         self.look_at(host, now.after(LOOK_AGAIN));
+    }
+
+    /// This host's URLs are for an owner whose next message has no room for them: look again when it may have another one.
+    pub(crate) fn wait_behind(&mut self, host: &Host, owner: AccessPoint) {
+        let Some(queue) = self.queues.get_mut(host) else { return };
+        self.agenda.remove(&(queue.look_at, host.clone()));
+        if let Some(other) = queue.behind.replace(owner).filter(|other| *other != owner) {
+            self.leave(host, other);
+        }
+        self.behind.entry(owner).or_default().insert(host.clone());
+    }
+
+    fn leave(&mut self, host: &Host, owner: AccessPoint) {
+        if let Some(hosts) = self.behind.get_mut(&owner) {
+            hosts.remove(host);
+            if hosts.is_empty() {
+                self.behind.remove(&owner);
+            }
+        }
     }
 
     /// The look-up of this host failed for the moment: look again when it may be repeated. Whether there is room for its URLs to wait.
@@ -114,7 +141,10 @@ impl Outbox {
 
     /// The ownership map changed: everything may be routable now.
     pub(crate) fn wake_all(&mut self) {
-        self.queues.values_mut().for_each(|queue| queue.look_at = Moment::default());
+        for queue in self.queues.values_mut() {
+            (queue.look_at, queue.behind) = (Moment::default(), None);
+        }
+        self.behind.clear();
         self.agenda = self.queues.keys().map(|host| (Moment::default(), host.clone())).collect();
     }
 
@@ -131,12 +161,18 @@ impl Outbox {
             self.agenda.remove(&(queue.look_at, host.clone()));
             self.agenda.insert((moment, host.clone()));
             queue.look_at = moment;
+            if let Some(owner) = queue.behind.take() {
+                self.leave(host, owner);
+            }
         }
     }
 
     fn remove(&mut self, host: &Host) -> Option<HostQueue> {
         let queue = self.queues.remove(host)?;
         self.agenda.remove(&(queue.look_at, host.clone()));
+        if let Some(owner) = queue.behind {
+            self.leave(host, owner);
+        }
         if queue.unresolved {
             self.unresolved -= queue.items.len();
         }
@@ -348,5 +384,33 @@ mod tests {
         outbox.later(&hosts[2], Moment(200));
         outbox.wake_all();
         assert_eq!((outbox.due(Moment(0)).len(), outbox.agenda.len()), (2, 2));
+    }
+
+    #[test]
+    fn hosts_for_which_a_message_has_no_room_are_looked_at_when_their_owner_may_have_the_next_one() {
+        let mut outbox = Outbox::default();
+        let hosts: Vec<Host> = (0..2 * MAX_IN_BATCH + 8).map(|number| format!("h{number:03}.ke").parse().unwrap()).collect();
+        hosts.iter().for_each(|host| outbox.put(item(&format!("http://{host}/"))));
+        let (now, later) = hosts.split_at(MAX_IN_BATCH);
+        let now: Vec<_> = now.iter().map(|host| at(host.as_str())).collect();
+        assert_eq!(outbox.pack(QuestionId(1), TO, &now, Moment(0)).len(), MAX_IN_BATCH);
+        later.iter().for_each(|host| outbox.wait_behind(host, TO));
+        assert_eq!(outbox.due(Moment(1)), [], "one message at a time");
+        outbox.wake(&later[3]);
+        assert_eq!(outbox.due(Moment(1)), [later[3].clone()], "something became known of it");
+        outbox.wait_behind(&later[3], TO);
+        outbox.wait_behind(&later[4], AccessPoint([9; 32]));
+        assert_eq!(outbox.due(Moment(1)), [later[4].clone()], "another owner is free");
+        outbox.acked(QuestionId(1), &[]);
+        let due = outbox.due(Moment(1));
+        assert_eq!((due.len(), &due[0]), (MAX_IN_BATCH + 1, &later[0]), "and no more than fit the next one");
+        due.iter().for_each(|host| drop(outbox.take(host)));
+        assert_eq!(outbox.due(Moment(1)), later[MAX_IN_BATCH + 1..], "what is left comes after that");
+        later.iter().for_each(|host| drop(outbox.take(host)));
+        assert!(outbox.is_empty() && outbox.behind.is_empty() && outbox.agenda.is_empty());
+        outbox.put(item("http://a.ke/"));
+        outbox.wait_behind(&"a.ke".parse().unwrap(), TO);
+        outbox.wake_all();
+        assert_eq!((outbox.due(Moment(0)).len(), outbox.behind.len()), (1, 0), "the owner may be another");
     }
 }
