@@ -4,7 +4,7 @@ use super::{
     Routing,
     acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Settled},
     locator::{Locator, LookedUp, Lookup},
-    outbox::{Item, MAX_IN_BATCH, Outbox},
+    outbox::{Item, Outbox},
 };
 use crate::{
     context::Context,
@@ -132,14 +132,7 @@ impl Routing {
                 let items = self.outbox.take(&located.host);
                 return Some((located, items));
             }
-            Some(owner) => {
-                let hosts = bound.entry(owner).or_default();
-                if hosts.len() < MAX_IN_BATCH && self.outbox.may_send(owner, cx.now.moment) {
-                    hosts.push(located);
-                } else {
-                    self.outbox.wait_behind(&located.host, owner);
-                }
-            }
+            Some(owner) => bound.entry(owner).or_default().push(located),
             None => self.outbox.later(&located.host, cx.now.moment),
         }
         None
@@ -149,7 +142,8 @@ impl Routing {
     pub(crate) fn send(&mut self, cx: &mut Context, bound: Bound) {
         let now = cx.now.moment;
         for (owner, hosts) in bound {
-            if !self.outbox.may_send(owner, now) {
+            let hosts = self.outbox.choose(owner, hosts, now);
+            if hosts.is_empty() {
                 continue;
             }
             let question = cx.number();

@@ -12,7 +12,11 @@ use nearcrawl_model::{
     time::{Millis, Moment},
     url::Host,
 };
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::IpAddr,
+    ops::Bound,
+};
 
 /// The most URLs in one hand-off.
 pub(crate) const MAX_IN_BATCH: usize = 256;
@@ -42,8 +46,8 @@ struct HostQueue {
     look_at: Moment,
     /// Whether it waits for a look-up of its host to be repeated.
     unresolved: bool,
-    /// The owner for whose next message it waits, if the one under way has no room for it.
-    behind: Option<AccessPoint>,
+    /// The owner for whose next message it waits, if the one under way has no room for it, and its address.
+    behind: Option<(AccessPoint, IpAddr)>,
 }
 
 /// URLs of one host on their way in one message.
@@ -55,6 +59,40 @@ pub(crate) struct InFlight {
     pub items: BTreeMap<Host, Vec<Item>>,
 }
 
+/// Hosts that wait for one owner's next message, by address: each address has its turn, so that one with very many hosts delays no other.
+#[derive(Debug, Default)]
+struct Line {
+    hosts: BTreeMap<IpAddr, BTreeSet<Host>>,
+    /// The address that had the last turn.
+    last: Option<IpAddr>,
+}
+
+impl Line {
+    fn insert(&mut self, located: &LocatedHost) {
+        self.hosts.entry(located.address).or_default().insert(located.host.clone());
+    }
+
+    /// The hosts of the next message: one of each address, then a second one of each, and so on, from the address after the last one on.
+    fn next(&mut self) -> Vec<Host> {
+        let after = self.last.map_or(Bound::Unbounded, Bound::Excluded);
+        let upto = self.last.map(|last| (Bound::Unbounded, Bound::Included(last)));
+        let first = self.hosts.range((after, Bound::Unbounded));
+        let mut turns: VecDeque<_> =
+            first.chain(upto.into_iter().flat_map(|upto| self.hosts.range(upto))).map(|(a, hosts)| (*a, hosts.iter())).collect();
+        let mut next = Vec::new();
+        while next.len() < MAX_IN_BATCH
+            && let Some((address, mut hosts)) = turns.pop_front()
+        {
+            if let Some(host) = hosts.next() {
+                next.push(host.clone());
+                self.last = Some(address);
+                turns.push_back((address, hosts));
+            }
+        }
+        next
+    }
+}
+
 /// URLs that wait for their owner.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -63,7 +101,7 @@ pub(crate) struct Outbox {
     agenda: BTreeSet<(Moment, Host)>,
     /// Hosts that wait for their owner's next message. They are not on the agenda: of an address with very many hosts nearly all wait, and all
     /// would be looked at whenever anything is routed.
-    behind: BTreeMap<AccessPoint, BTreeSet<Host>>,
+    behind: BTreeMap<AccessPoint, Line>,
     in_flight: BTreeMap<QuestionId, InFlight>,
     busy: BTreeMap<AccessPoint, Moment>,
     waiting: usize,
@@ -83,8 +121,9 @@ impl Outbox {
 
     /// Hosts whose queues are to be routed now; of those that wait for one owner's next message no more than it may have.
     pub(crate) fn due(&mut self, now: Moment) -> Vec<Host> {
-        let free = self.behind.iter().filter(|(owner, _)| self.may_send(**owner, now));
-        let next: Vec<_> = free.flat_map(|(_, hosts)| hosts.iter().take(MAX_IN_BATCH).cloned()).collect();
+        let busy = &self.busy;
+        let free = self.behind.iter_mut().filter(|(owner, _)| busy.get(owner).is_none_or(|until| *until <= now));
+        let next: Vec<_> = free.flat_map(|(_, line)| line.next()).collect();
         next.iter().for_each(|host| self.look_at(host, Moment::default()));
         let mut hosts: Vec<_> = self.agenda.iter().take_while(|(look_at, _)| *look_at <= now).map(|(_, host)| host.clone()).collect();
         hosts.sort_unstable();
@@ -96,22 +135,44 @@ impl Outbox {
         self.look_at(host, now.after(LOOK_AGAIN));
     }
 
-    /// This host's URLs are for an owner whose next message has no room for them: look again when it may have another one.
-    pub(crate) fn wait_behind(&mut self, host: &Host, owner: AccessPoint) {
-        let Some(queue) = self.queues.get_mut(host) else { return };
-        self.agenda.remove(&(queue.look_at, host.clone()));
-        if let Some(other) = queue.behind.replace(owner).filter(|other| *other != owner) {
-            self.leave(host, other);
+    /// Those of an owner's hosts that the next message may have, if it may start; the others wait for the one after it.
+    pub(crate) fn choose(&mut self, owner: AccessPoint, hosts: Vec<LocatedHost>, now: Moment) -> Vec<LocatedHost> {
+        if !self.may_send(owner, now) {
+            hosts.iter().for_each(|located| self.wait_behind(located, owner));
+            return Vec::new();
         }
-        self.behind.entry(owner).or_default().insert(host.clone());
+        if hosts.len() <= MAX_IN_BATCH {
+            return hosts;
+        }
+        let mut line = Line { last: self.behind.get(&owner).and_then(|line| line.last), ..Line::default() };
+        hosts.iter().for_each(|located| line.insert(located));
+        let mut hosts: BTreeMap<Host, LocatedHost> = hosts.into_iter().map(|located| (located.host.clone(), located)).collect();
+        let chosen = line.next().iter().filter_map(|host| hosts.remove(host)).collect();
+        hosts.values().for_each(|located| self.wait_behind(located, owner));
+        chosen
     }
 
-    fn leave(&mut self, host: &Host, owner: AccessPoint) {
-        if let Some(hosts) = self.behind.get_mut(&owner) {
+    /// This host's URLs are for an owner whose next message has no room for them: look again when it may have another one.
+    fn wait_behind(&mut self, located: &LocatedHost, owner: AccessPoint) {
+        let LocatedHost { host, address, .. } = located;
+        let Some(queue) = self.queues.get_mut(host) else { return };
+        self.agenda.remove(&(queue.look_at, host.clone()));
+        if let Some(other) = queue.behind.replace((owner, *address)) {
+            self.leave(host, other);
+        }
+        self.behind.entry(owner).or_default().insert(located);
+    }
+
+    fn leave(&mut self, host: &Host, (owner, address): (AccessPoint, IpAddr)) {
+        let Some(line) = self.behind.get_mut(&owner) else { return };
+        if let Some(hosts) = line.hosts.get_mut(&address) {
             hosts.remove(host);
             if hosts.is_empty() {
-                self.behind.remove(&owner);
+                line.hosts.remove(&address);
             }
+        }
+        if line.hosts.is_empty() {
+            self.behind.remove(&owner);
         }
     }
 
@@ -161,8 +222,8 @@ impl Outbox {
             self.agenda.remove(&(queue.look_at, host.clone()));
             self.agenda.insert((moment, host.clone()));
             queue.look_at = moment;
-            if let Some(owner) = queue.behind.take() {
-                self.leave(host, owner);
+            if let Some(behind) = queue.behind.take() {
+                self.leave(host, behind);
             }
         }
     }
@@ -170,8 +231,8 @@ impl Outbox {
     fn remove(&mut self, host: &Host) -> Option<HostQueue> {
         let queue = self.queues.remove(host)?;
         self.agenda.remove(&(queue.look_at, host.clone()));
-        if let Some(owner) = queue.behind {
-            self.leave(host, owner);
+        if let Some(behind) = queue.behind {
+            self.leave(host, behind);
         }
         if queue.unresolved {
             self.unresolved -= queue.items.len();
@@ -389,28 +450,51 @@ mod tests {
     #[test]
     fn hosts_for_which_a_message_has_no_room_are_looked_at_when_their_owner_may_have_the_next_one() {
         let mut outbox = Outbox::default();
-        let hosts: Vec<Host> = (0..2 * MAX_IN_BATCH + 8).map(|number| format!("h{number:03}.ke").parse().unwrap()).collect();
-        hosts.iter().for_each(|host| outbox.put(item(&format!("http://{host}/"))));
+        let hosts: Vec<_> = (0..2 * MAX_IN_BATCH + 8).map(|number| at(&format!("h{number:03}.ke"))).collect();
+        hosts.iter().for_each(|at| outbox.put(item(&format!("http://{}/", at.host))));
         let (now, later) = hosts.split_at(MAX_IN_BATCH);
-        let now: Vec<_> = now.iter().map(|host| at(host.as_str())).collect();
-        assert_eq!(outbox.pack(QuestionId(1), TO, &now, Moment(0)).len(), MAX_IN_BATCH);
-        later.iter().for_each(|host| outbox.wait_behind(host, TO));
+        let chosen = outbox.choose(TO, hosts.clone(), Moment(0));
+        assert_eq!(chosen, now, "as many as fit");
+        assert_eq!(outbox.pack(QuestionId(1), TO, &chosen, Moment(0)).len(), MAX_IN_BATCH);
         assert_eq!(outbox.due(Moment(1)), [], "one message at a time");
-        outbox.wake(&later[3]);
-        assert_eq!(outbox.due(Moment(1)), [later[3].clone()], "something became known of it");
-        outbox.wait_behind(&later[3], TO);
+        outbox.wake(&later[3].host);
+        assert_eq!(outbox.due(Moment(1)), [later[3].host.clone()], "something became known of it");
+        assert_eq!(outbox.choose(TO, vec![later[3].clone()], Moment(1)), [], "and waits on");
         outbox.wait_behind(&later[4], AccessPoint([9; 32]));
-        assert_eq!(outbox.due(Moment(1)), [later[4].clone()], "another owner is free");
+        assert_eq!(outbox.due(Moment(1)), [later[4].host.clone()], "another owner is free");
         outbox.acked(QuestionId(1), &[]);
         let due = outbox.due(Moment(1));
-        assert_eq!((due.len(), &due[0]), (MAX_IN_BATCH + 1, &later[0]), "and no more than fit the next one");
+        assert_eq!((due.len(), &due[0]), (MAX_IN_BATCH + 1, &later[0].host), "and no more than fit the next one");
         due.iter().for_each(|host| drop(outbox.take(host)));
-        assert_eq!(outbox.due(Moment(1)), later[MAX_IN_BATCH + 1..], "what is left comes after that");
-        later.iter().for_each(|host| drop(outbox.take(host)));
+        assert_eq!(outbox.due(Moment(1)).len(), later.len() - due.len(), "what is left comes after that");
+        later.iter().for_each(|at| drop(outbox.take(&at.host)));
         assert!(outbox.is_empty() && outbox.behind.is_empty() && outbox.agenda.is_empty());
         outbox.put(item("http://a.ke/"));
-        outbox.wait_behind(&"a.ke".parse().unwrap(), TO);
+        outbox.wait_behind(&at("a.ke"), TO);
         outbox.wake_all();
         assert_eq!((outbox.due(Moment(0)).len(), outbox.behind.len()), (1, 0), "the owner may be another");
+    }
+
+    #[test]
+    fn an_address_with_very_many_hosts_leaves_each_other_one_its_turn() {
+        let mut outbox = Outbox::default();
+        let many = (0..4 * MAX_IN_BATCH).map(|number| at(&format!("a{number:04}.ke")));
+        let others = (0..MAX_IN_BATCH).map(|number| LocatedHost {
+            address: IpAddr::from([9, 1, (number >> 8) as u8, number as u8]),
+            ..at(&format!("z{number:04}.ke"))
+        });
+        for located in many.chain(others) {
+            outbox.put(item(&format!("http://{}/", located.host)));
+            outbox.wait_behind(&located, TO);
+        }
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            let due = outbox.due(Moment(0));
+            assert_eq!(due.len(), MAX_IN_BATCH);
+            due.iter().for_each(|host| drop(outbox.take(host)));
+            seen.extend(due);
+        }
+        let ordinary = seen.iter().filter(|host| host.as_str().starts_with('z')).count();
+        assert_eq!(ordinary, MAX_IN_BATCH, "all of them are in the first two messages, before nearly all of the many");
     }
 }
