@@ -82,7 +82,10 @@ async fn pages_and_links_come_out_too(swarm: &Swarm, web: &SmallWeb, servers: &R
     assert_eq!([requests("within").await, requests("between").await], [within, expected.len() as u64 - within]);
 }
 
-/// The same numbers, as DuckDB and pandas read them from Parquet.
+/// Breakdowns of `results` for which servers' rows have a column.
+const GROUPS: [&str; 8] = ["country", "tld", "status", "language", "script", "http", "tls", "family"];
+
+/// The same numbers, as DuckDB and pandas read them from Parquet; and what `results` breaks down by, they group by.
 async fn parquet_opens(swarm: &Swarm, servers: u64, pages: u64, page_bytes: u64) {
     let directory = swarm.common.directory.join("parquet");
     std::fs::create_dir_all(&directory).unwrap();
@@ -90,6 +93,12 @@ async fn parquet_opens(swarm: &Swarm, servers: u64, pages: u64, page_bytes: u64)
         let file = directory.join(format!("{what}.parquet"));
         let ended = export_of(what, swarm, 0, &["--format", "parquet", "--out", file.to_str().unwrap()]).await;
         assert_eq!(ended.code, Some(0), "{what}: {ended:?}");
+    }
+    for by in GROUPS {
+        let api = format!("http://{}:{API_PORT}", swarm.daemons[0].address);
+        let told = nearcrawl(&["results", "--api", &api, "--by", by, "--csv"]).await;
+        assert_eq!(told.code, Some(0), "{by}: {told:?}");
+        std::fs::write(directory.join(format!("{by}.csv")), told.said).unwrap();
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = Command::new(root.join("scripts/python.sh")).output().unwrap();

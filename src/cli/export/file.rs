@@ -38,7 +38,7 @@ pub fn open(
     let name = path.display().to_string();
     let (text, place) = Text::open(path, (lines, columns), resume, belong, |host| seen.insert(host)).map_err(|why| match why {
         OpenError::Io(why) => CommandError::new(Exit::InUse, format!("{name}: {why}")),
-        OpenError::Other(_) => {
+        OpenError::Other(_) | OpenError::Columns => {
             CommandError::new(Exit::Data, format!("{name}: {why}")).hint("leave out --resume to write it anew, or name another file")
         }
     })?;
