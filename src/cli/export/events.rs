@@ -86,7 +86,7 @@ pub fn write(args: &EventsArgs, view: &EventsView) -> Result<(), CommandError> {
     for event in &view.events {
         output.add(row(view, event)?)?;
     }
-    output.finish()
+    output.finish(true)
 }
 
 fn row(view: &EventsView, event: &EventView) -> Result<Row, CommandError> {

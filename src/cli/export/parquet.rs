@@ -13,8 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the values of a row group take, not packed, and how many rows it has, at most. The rows of one host stay together as long as they take
-/// not four times as much.
+/// What the values of a row group take, not packed, and how many rows it has, at most; a row more than that takes.
 const GROUP_BYTES: usize = 16 << 20;
 const GROUP_ROWS: usize = 128 << 10;
 
@@ -60,25 +59,21 @@ pub struct Parquet {
     to: BufWriter<File>,
     at: u64,
     path: PathBuf,
-    part: PathBuf,
-    /// How many rows there were, and how long each column was, when the rows of the present host began; none if some of them are written.
-    mark: Option<(usize, Vec<(usize, usize)>)>,
+    unfinished: PathBuf,
 }
 
 impl Parquet {
     /// Begins a file with these columns, and one for the rest.
     pub fn create(path: &Path, columns: impl IntoIterator<Item = Column>) -> io::Result<Parquet> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".unfinished");
+        let unfinished = PathBuf::from(unfinished);
         let columns: Vec<Column> = columns.into_iter().chain([super::column::text(REST)]).collect();
         let values = columns.iter().map(|_| Values::default()).collect();
-        let mut to = BufWriter::new(File::create(&part)?);
+        let mut to = BufWriter::new(File::create(&unfinished)?);
         to.write_all(MAGIC)?;
         let at = MAGIC.len() as u64;
-        let mut file = Parquet { columns, values, rows: 0, groups: Vec::new(), to, at, path: path.to_owned(), part, mark: None };
-        file.mark();
-        Ok(file)
+        Ok(Parquet { columns, values, rows: 0, groups: Vec::new(), to, at, path: path.to_owned(), unfinished })
     }
 
     /// Adds a row, whose keys are the names of the columns in JSON.
@@ -90,40 +85,7 @@ impl Parquet {
         }
         self.rows += 1;
         let bytes: usize = self.values.iter().map(|values| values.plain.len()).sum();
-        if bytes >= 4 * GROUP_BYTES || self.rows >= 4 * GROUP_ROWS {
-            self.write_group()?;
-            self.mark = None;
-        }
-        Ok(())
-    }
-
-    /// The rows of a host are whole.
-    pub fn host_ends(&mut self) -> io::Result<()> {
-        let bytes: usize = self.values.iter().map(|values| values.plain.len()).sum();
-        if bytes >= GROUP_BYTES || self.rows >= GROUP_ROWS {
-            self.write_group()?;
-        }
-        self.mark();
-        Ok(())
-    }
-
-    /// Takes the rows of the present host back; false if some of them are written.
-    pub fn take_back(&mut self) -> bool {
-        let Some((rows, marks)) = &self.mark else {
-            self.mark();
-            return false;
-        };
-        self.rows = *rows;
-        for (values, (plain, flags)) in self.values.iter_mut().zip(marks) {
-            values.there.truncate(*rows);
-            values.plain.truncate(*plain);
-            values.flags.truncate(*flags);
-        }
-        true
-    }
-
-    fn mark(&mut self) {
-        self.mark = Some((self.rows, self.values.iter().map(|values| (values.plain.len(), values.flags.len())).collect()));
+        if bytes >= GROUP_BYTES || self.rows >= GROUP_ROWS { self.write_group() } else { Ok(()) }
     }
 
     /// Ends the file, and gives it its name.
@@ -135,7 +97,7 @@ impl Parquet {
         self.to.write_all(MAGIC)?;
         self.to.flush()?;
         self.to.get_ref().sync_all()?;
-        std::fs::rename(&self.part, &self.path)
+        std::fs::rename(&self.unfinished, &self.path)
     }
 
     fn write_group(&mut self) -> io::Result<()> {
