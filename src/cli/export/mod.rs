@@ -96,7 +96,7 @@ pub enum ExportCommand {
     /// Which member is how far from which server of a survey's sample
     #[command(after_help = placement::EXAMPLES, override_usage = placement::USAGE)]
     Placement(placement::PlacementArgs),
-    /// One row for each delegation and move that ended lately at this daemon
+    /// One row for each delegation, judgement and move that ended lately at a member
     #[command(after_help = events::EXAMPLES)]
     Events(events::EventsArgs),
 }
