@@ -170,6 +170,7 @@ impl Source {
                     ExportOf::Pages => "pages",
                     ExportOf::HostLinks => "host-links",
                     ExportOf::PageLinks => "page-links",
+                    ExportOf::Events => "events",
                 };
                 let mut parameters = vec![("of", of.to_string()), ("rows", kind.to_owned())];
                 if let Some(ExportPlace { host, within }) = query.from {

@@ -38,8 +38,8 @@ impl Changes {
         let ended = view.events_ended();
         let new = usize::try_from(ended.saturating_sub(self.events)).unwrap_or(usize::MAX);
         if new > 0 {
-            let all = view.events().events;
-            let moves = all[all.len() - new.min(all.len())..].iter().filter(|event| event.kind == EventKind::Move);
+            let latest = view.latest_ended(new);
+            let moves = latest.iter().filter(|event| event.kind == EventKind::Move);
             lines.extend(at_most(moves.map(told).collect(), "hand-over"));
             self.events = ended;
         }
@@ -98,6 +98,9 @@ fn told(event: &EventView) -> String {
     match event.outcome {
         EventOutcome::CalledOff => format!("{subnet} stays here; its hand-over to {to} was called off after {took}{why}"),
         EventOutcome::Owned | EventOutcome::Released => format!("{subnet} was handed over to {to} within {took}{why}"),
+        EventOutcome::Rewarded | EventOutcome::Penalised | EventOutcome::Undecided | EventOutcome::ToMove => {
+            format!("{subnet} was judged within {took}{why}")
+        }
     }
 }
 

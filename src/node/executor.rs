@@ -27,7 +27,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    exported::ExportQuery,
+    exported::{ExportOf, ExportQuery},
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
@@ -497,6 +497,12 @@ impl Executor {
     /// Asks a member for pages or links of its journals, for a reader.
     pub fn relay_export(&mut self, of: AccessPoint, query: ExportQuery, asker: ExportAsker) {
         let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
+        // What a member of an earlier release cannot read, it takes for an offence; and events are few members' concern.
+        if query.of == ExportOf::Events {
+            let why = format!("{} tells its events only itself; ask it with --member", of.short());
+            exports::answer(swarm.as_ref(), asker, Err(why));
+            return;
+        }
         let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
             exports::answer(swarm.as_ref(), asker, Err("too many readers ask at once; ask again in a second".to_owned()));
             return;

@@ -82,7 +82,10 @@ async fn pages_and_links_come_out_too(swarm: &Swarm, web: &SmallWeb, servers: &R
     assert_eq!([requests("within").await, requests("between").await], [within, expected.len() as u64 - within]);
 }
 
-/// The same numbers, as DuckDB and pandas read them from Parquet.
+/// Breakdowns of `results` for which servers' rows have a column.
+const GROUPS: [&str; 8] = ["country", "tld", "status", "language", "script", "http", "tls", "family"];
+
+/// The same numbers, as DuckDB and pandas read them from Parquet; and what `results` breaks down by, they group by.
 async fn parquet_opens(swarm: &Swarm, servers: u64, pages: u64, page_bytes: u64) {
     let directory = swarm.common.directory.join("parquet");
     std::fs::create_dir_all(&directory).unwrap();
@@ -90,6 +93,12 @@ async fn parquet_opens(swarm: &Swarm, servers: u64, pages: u64, page_bytes: u64)
         let file = directory.join(format!("{what}.parquet"));
         let ended = export_of(what, swarm, 0, &["--format", "parquet", "--out", file.to_str().unwrap()]).await;
         assert_eq!(ended.code, Some(0), "{what}: {ended:?}");
+    }
+    for by in GROUPS {
+        let api = format!("http://{}:{API_PORT}", swarm.daemons[0].address);
+        let told = nearcrawl(&["results", "--api", &api, "--by", by, "--csv"]).await;
+        assert_eq!(told.code, Some(0), "{by}: {told:?}");
+        std::fs::write(directory.join(format!("{by}.csv")), told.said).unwrap();
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = Command::new(root.join("scripts/python.sh")).output().unwrap();
@@ -99,6 +108,59 @@ async fn parquet_opens(swarm: &Swarm, servers: u64, pages: u64, page_bytes: u64)
     let said = String::from_utf8_lossy(&reads.stdout).into_owned();
     let expected = format!("{servers} {pages} {page_bytes}\n");
     assert_eq!(said, expected.repeat(4), "{}", String::from_utf8_lossy(&reads.stderr));
+}
+
+/// The hosts of a Parquet file, as DuckDB reads them.
+fn hosts_in(file: &str) -> Vec<String> {
+    let python = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/python.sh")).output().unwrap();
+    let script =
+        "import duckdb, sys; [print(*row) for row in duckdb.sql(f\"select url_host_name from '{sys.argv[1]}' order by 1\").fetchall()]";
+    let reads = Command::new(String::from_utf8(python.stdout).unwrap().trim()).args(["-c", script, file]).output().unwrap();
+    assert!(reads.status.success(), "{reads:?}");
+    String::from_utf8(reads.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// While a member does not answer, a Parquet file has the others' rows, and goes on with its own when it is there again; also if the export was
+/// killed within a row.
+async fn parquet_is_gone_on_with(swarm: &mut Swarm, file: &str, servers: &Rows, missing: usize) {
+    assert_eq!(hosts_in(file).len(), servers.len() - missing);
+    let rest = format!("{file}.part");
+    let rows = std::fs::read(&rest).unwrap();
+    std::fs::write(&rest, &rows[..rows.len() * 2 / 3]).unwrap();
+    std::fs::remove_file(file).unwrap();
+    swarm.start([1]).await;
+    let api = format!("http://{}:{API_PORT}", swarm.daemons[0].address);
+    let resumes = ["export", "servers", "--api", &api, "--format", "parquet", "--out", file, "--resume"];
+    let whole = swarm.until("the export is whole", LONG_ENOUGH, async || {
+        let ended = nearcrawl(&resumes).await;
+        if ended.code == Some(0) { Ok(()) } else { Err(format!("{ended:?}")) }
+    });
+    whole.await;
+    assert_eq!(hosts_in(file), servers.keys().cloned().collect::<Vec<_>>());
+    assert!(!Path::new(&rest).exists());
+}
+
+/// What a member did, by its API and over the network, as lines and as CSV.
+async fn events_come_out_of_any_member(swarm: &Swarm) {
+    let (mut kinds, lines) = (BTreeSet::new(), |said: &str| said.lines().map(str::to_owned).collect::<BTreeSet<_>>());
+    for daemon in 0..swarm.daemons.len() {
+        let told = export_of("events", swarm, daemon, &[]).await;
+        assert_eq!(told.code, Some(0), "{told:?}");
+        let address = swarm.daemons[daemon].multiaddress();
+        let over_the_network = nearcrawl(&["export", "events", "--member", &address]).await;
+        assert!(over_the_network.code == Some(0) && lines(&over_the_network.said).is_superset(&lines(&told.said)), "{over_the_network:?}");
+        for line in told.said.lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(row["access_point"].as_str(), Some(swarm.daemons[daemon].access_point.as_str()), "{line}");
+            kinds.insert(row["kind"].as_str().unwrap().to_owned());
+        }
+        let csv = nearcrawl(&["export", "events", "--member", &address, "--format", "csv"]).await;
+        let mut reader = csv::Reader::from_reader(csv.said.as_bytes());
+        assert_eq!(reader.records().count(), over_the_network.said.lines().count(), "{csv:?}");
+    }
+    assert!(kinds.contains("delegation"), "{kinds:?}");
+    let unnamed = nearcrawl(&["export", "events", "--member", "/ip4/192.0.2.7/tcp/4817"]).await;
+    assert_eq!(unnamed.code, Some(64), "{unnamed:?}");
 }
 
 /// Host → who says it, and how many pages it has.
@@ -158,6 +220,8 @@ async fn every_server_of_the_swarm_comes_out_of_any_member_once_and_the_rows_add
     parquet_opens(&swarm, totals.servers, totals.pages, totals.page_bytes).await;
     crate::reports::agree_with_the_rows(&swarm, &all.said).await;
 
+    events_come_out_of_any_member(&swarm).await;
+
     // It is cut off in the middle of a row, and goes on behind the last whole one.
     let file = swarm.common.directory.join("servers.jsonl");
     let name = file.to_str().unwrap();
@@ -172,11 +236,16 @@ async fn every_server_of_the_swarm_comes_out_of_any_member_once_and_the_rows_add
     let gone = swarm.daemons[1].access_point.clone();
     let theirs = rows.values().filter(|(owner, _)| *owner == gone).count();
     swarm.daemons[1].kill().await;
-    let partly = export(&swarm, 0, &[]).await;
+    // Both at once: soon another member has what it had.
+    let file = swarm.common.directory.join("resumed.parquet").to_str().unwrap().to_owned();
+    let into_a_file = ["--format", "parquet", "--out", &file, "--resume"];
+    let (partly, parquet) = tokio::join!(export(&swarm, 0, &[]), export(&swarm, 0, &into_a_file));
     if theirs > 0 {
         assert_eq!(partly.code, Some(69), "{partly:?}");
         assert!(partly.complained.contains("rows are missing"), "{partly:?}");
         assert_eq!(rows_of(&partly.said).len(), rows.len() - theirs);
+        assert_eq!(parquet.code, Some(69), "{parquet:?}");
+        parquet_is_gone_on_with(&mut swarm, &file, &rows, theirs).await;
     }
     assert!(swarm.stop().await);
 }

@@ -10,6 +10,7 @@ use super::{
     revisit::Change,
     time::{Millis, WallTime},
     url::{Host, PageUrl},
+    view::{EventRow, EventView, EventsHead},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt::Write;
@@ -39,6 +40,9 @@ pub enum ExportOf {
     HostLinks,
     /// [`LinkRow`]s that name pages.
     PageLinks,
+    /// No rows of hosts: an [`EventRow`] for each delegation, judgement and hand-over that ended lately at the member that is asked, behind an
+    /// [`EventsHead`]. A member tells only its own, and passes this question on to no other one.
+    Events,
 }
 
 /// How far a reader is: everything before this is known.
@@ -90,7 +94,40 @@ impl ExportPlace {
     }
 }
 
+/// The host of places among events, which belong to none. No server can have this name (RFC 6761).
+const OF_EVENTS: &str = "events.invalid";
+
+impl ExportPlace {
+    /// Behind the events up to this number.
+    fn behind_event(number: u64) -> Option<ExportPlace> {
+        let within = Some(JournalPlace { run: 0, sequence: number.saturating_add(1), part: 0 });
+        Some(ExportPlace { host: OF_EVENTS.parse().ok()?, within })
+    }
+}
+
 impl ExportedRows {
+    /// As many of these numbered events as fit into an answer, from a place on; before the first one what is not kept any more.
+    pub fn of_events(
+        me: AccessPoint,
+        from: Option<&ExportPlace>,
+        dropped: u64,
+        events: impl Iterator<Item = (u64, EventView)>,
+    ) -> ExportedRows {
+        let first = from.and_then(|from| from.within).map_or(0, |within| within.sequence);
+        let mut rows: Vec<String> = if from.is_none() { as_json(&EventsHead { dropped }).into_iter().collect() } else { Vec::new() };
+        let (mut bytes, mut last) = (0, None);
+        for (number, event) in events.filter(|(number, _)| *number >= first) {
+            let Some(row) = as_json(&EventRow { access_point: me, event }) else { continue };
+            bytes += row.len();
+            if rows.len() >= MAX_EXPORTED || (last.is_some() && bytes > MAX_EXPORTED_BYTES) {
+                return ExportedRows { rows, next: last.and_then(ExportPlace::behind_event) };
+            }
+            rows.push(row);
+            last = Some(number);
+        }
+        ExportedRows { rows, next: None }
+    }
+
     /// A host has changed hands: there are no rows of it here any more.
     pub fn without(host: &Host, run: u32) -> ExportedRows {
         let missing = MissingRow { host: host.clone(), run, missing_text: "the server has changed hands".to_owned() };
@@ -299,6 +336,7 @@ impl LinkNumbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::{EventKind, EventOutcome};
 
     #[test]
     fn numbers_of_links_are_read_as_they_were_written_and_nothing_else_is() {
@@ -311,6 +349,37 @@ mod tests {
         }
         let too_many = format!("\"{}\"", "0".repeat(16 * (2 * MAX_IDS + 1)));
         assert!(serde_json::from_str::<LinkIds>(&too_many).is_err());
+    }
+
+    #[test]
+    fn events_are_told_a_piece_at_a_time_and_each_once() {
+        let event = |number: u64| EventView {
+            kind: EventKind::Judgement,
+            begun_at: WallTime(number),
+            duration_ms: 1,
+            subnet: "192.0.2.0/24".parse().unwrap(),
+            outcome: EventOutcome::Rewarded,
+            from: None,
+            to: AccessPoint([2; 32]),
+            probes: None,
+            policy: None,
+            reason_text: Some("x".repeat(200)),
+            requests: Some(16),
+            took_ms: Some(3),
+        };
+        let (me, mut from, mut told, mut pieces) = (AccessPoint([1; 32]), None::<ExportPlace>, Vec::new(), 0);
+        loop {
+            let piece = ExportedRows::of_events(me, from.as_ref(), 7, (7..5_000).map(|number| (number, event(number))));
+            assert!(piece.rows.iter().map(String::len).sum::<usize>() <= MAX_EXPORTED_BYTES + 64);
+            pieces += 1;
+            told.extend(piece.rows);
+            let Some(next) = piece.next else { break };
+            assert!(next.is_behind(from.as_ref()));
+            from = Some(next);
+        }
+        assert!(pieces > 2 && serde_json::from_str::<EventsHead>(&told[0]).unwrap() == EventsHead { dropped: 7 }, "{pieces} pieces");
+        let rows: Vec<EventRow> = told[1..].iter().map(|row| serde_json::from_str(row).unwrap()).collect();
+        assert!(rows.iter().map(|row| row.event.begun_at.0).eq(7..5_000) && rows.iter().all(|row| row.access_point == me));
     }
 
     #[test]

@@ -1,7 +1,11 @@
-//! Columns that only Parquet has, made of a host or a URL: as Common Crawl's index calls them.
+//! What is made of a row: of its host and URL, as Common Crawl's index of URLs calls it, which only Parquet has; of its answers, as Common Crawl's
+//! index of hosts calls it; of its address.
 
 use super::column::{Column, Row, int, text};
-use nearcrawl_model::url::{Host, PageUrl};
+use nearcrawl_model::{
+    facts::family_word,
+    url::{Host, PageUrl},
+};
 use serde_json::{Value, json};
 
 /// Made from a host.
@@ -31,4 +35,47 @@ pub fn derive(row: &mut Row) {
 fn backwards(host: &str) -> String {
     let labels: Vec<_> = host.rsplit('.').collect();
     labels.join(",")
+}
+
+/// The family of the address; none if there is no address.
+pub fn family(row: &Row) -> Value {
+    let address = row.get("address").and_then(Value::as_str).and_then(|address| address.parse().ok());
+    json!(address.map(|address| family_word(Some(address))))
+}
+
+/// How many answers had such a status. None if it is not known what answers there were.
+pub fn answers(row: &Row, is_counted: impl Fn(u16) -> bool) -> Value {
+    let Some(by_status) = row.get("by_status").and_then(Value::as_object) else { return Value::Null };
+    let counted = by_status.iter().filter(|(status, _)| status.parse().is_ok_and(&is_counted));
+    json!(counted.filter_map(|(_, count)| count.as_u64()).fold(0, u64::saturating_add))
+}
+
+/// Which answers Common Crawl counts as what (<https://github.com/commoncrawl/cc-host-index>, `cc-host-index-schema.json`): each as one of these.
+pub const fn is_success(status: u16) -> bool {
+    status / 100 == 2
+}
+
+/// A lasting redirect.
+pub const fn is_moved(status: u16) -> bool {
+    matches!(status, 301 | 308)
+}
+
+/// A redirect for the moment.
+pub const fn is_elsewhere(status: u16) -> bool {
+    matches!(status, 302 | 307)
+}
+
+/// 3xx, and none of those that are counted apart.
+pub const fn is_other_3xx(status: u16) -> bool {
+    status / 100 == 3 && status != 304 && !is_moved(status) && !is_elsewhere(status)
+}
+
+/// There is no such page.
+pub const fn is_gone(status: u16) -> bool {
+    matches!(status, 404 | 410)
+}
+
+/// 4xx, and none that says that there is no such page.
+pub const fn is_other_4xx(status: u16) -> bool {
+    status / 100 == 4 && !is_gone(status)
 }

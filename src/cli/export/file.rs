@@ -2,7 +2,7 @@
 
 use super::{
     column::Column,
-    output::Output,
+    output::{Output, spool_of},
     text::{Format, Lines, OpenError, Place, Text},
     walk::Hosts,
 };
@@ -17,30 +17,24 @@ pub fn open(
     seen: &mut Hosts,
 ) -> Result<(Output, Place), CommandError> {
     let file = out.filter(|out| *out != Path::new("-"));
-    let lines = match format {
-        Format::Jsonl => Lines::Json,
-        Format::Csv => Lines::Csv,
-        Format::Parquet => {
-            let path = file
-                .ok_or_else(|| CommandError::new(Exit::Usage, "a Parquet file cannot go to standard output").hint("name it with --out"))?;
-            if resume {
-                let why = CommandError::new(Exit::Usage, "a Parquet file cannot be gone on with: it is whole, or is not there");
-                return Err(why.hint("leave out --resume, or export as JSON lines or CSV"));
-            }
-            return Ok((Output::parquet(path, columns)?, None));
-        }
-    };
+    let lines = if format == Format::Csv { Lines::Csv } else { Lines::Json };
     let Some(path) = file else {
+        if format == Format::Parquet {
+            let why = CommandError::new(Exit::Usage, "a Parquet file cannot go to standard output");
+            return Err(why.hint("name it with --out"));
+        }
         let name = "standard output".to_owned();
         let text = Text::standard(lines, columns).map_err(|why| CommandError::new(Exit::Storage, format!("{name}: {why}")))?;
         return Ok((Output::text(name, text), None));
     };
-    let name = path.display().to_string();
-    let (text, place) = Text::open(path, (lines, columns), resume, belong, |host| seen.insert(host)).map_err(|why| match why {
+    let rows_at = if format == Format::Parquet { spool_of(path) } else { path.to_owned() };
+    let name = rows_at.display().to_string();
+    let (text, place) = Text::open(&rows_at, (lines, columns), resume, belong, |host| seen.insert(host)).map_err(|why| match why {
         OpenError::Io(why) => CommandError::new(Exit::InUse, format!("{name}: {why}")),
-        OpenError::Other(_) => {
+        OpenError::Other(_) | OpenError::Columns => {
             CommandError::new(Exit::Data, format!("{name}: {why}")).hint("leave out --resume to write it anew, or name another file")
         }
     })?;
-    Ok((Output::text(name, text), place))
+    let output = if format == Format::Parquet { Output::parquet(path, text, columns) } else { Output::text(name, text) };
+    Ok((output, place))
 }

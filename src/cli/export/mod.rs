@@ -64,7 +64,7 @@ pub const HISTORY_EXAMPLES: &str = "Examples:\n  \
 pub const PAGES_EXAMPLES: &str = "Examples:\n  \
     nearcrawl export pages > pages.jsonl\n  \
     nearcrawl export pages --format parquet --out pages.parquet\n  \
-    nearcrawl export pages --out pages.jsonl --resume\n\n\
+    nearcrawl export pages --format parquet --out pages.parquet --resume\n\n\
     Each visit of the last whole run of each server is a row, whatever came of it (outcome: page, not-html, redirect, status or failed). A run \
     that is not over is among them only if it is the first one of its server (run_state: running or paused-by-budget). The bodies of pages are \
     not kept, and so are not there.";
@@ -96,7 +96,7 @@ pub enum ExportCommand {
     /// Which member is how far from which server of a survey's sample
     #[command(after_help = placement::EXAMPLES, override_usage = placement::USAGE)]
     Placement(placement::PlacementArgs),
-    /// One row for each delegation and move that ended lately at this daemon
+    /// One row for each delegation, judgement and move that ended lately at a member
     #[command(after_help = events::EXAMPLES)]
     Events(events::EventsArgs),
 }
@@ -113,7 +113,7 @@ pub struct ServersArgs {
     /// Write to this file [default: -, standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Go on behind the last row of the file of --out, if it is there; of JSON lines and CSV
+    /// Go on behind the last row of the file of --out, if it is there
     #[arg(long, requires = "out")]
     resume: bool,
     /// Ask this member over the network, instead of the daemon on this machine; --api is not used then

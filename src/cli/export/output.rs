@@ -7,79 +7,87 @@ use super::{
     text::Text,
 };
 use crate::cli::error::{CommandError, Exit};
-use std::{io, path::Path};
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+};
 
 /// A place for rows.
 pub struct Output {
     name: String,
-    to: To,
+    rows: Text,
+    /// Which Parquet file is made of them in the end.
+    parquet: Option<Spool>,
 }
 
-enum To {
-    Text(Box<Text>),
-    Parquet(Box<Parquet>),
+/// Rows of a Parquet file, as lines of JSON beside it until all are there. So they can be taken back and gone on with like those of other
+/// files, which rows in packed columns cannot.
+struct Spool {
+    lines: PathBuf,
+    columns: Vec<Column>,
+    file: PathBuf,
+}
+
+impl Spool {
+    /// Makes the Parquet file.
+    fn convert(&self) -> io::Result<()> {
+        let mut file = Parquet::create(&self.file, self.columns.iter().copied())?;
+        for line in BufReader::new(File::open(&self.lines)?).lines() {
+            let mut row: Row = serde_json::from_str(&line?)?;
+            derive(&mut row);
+            file.add(row)?;
+        }
+        file.finish()
+    }
+}
+
+/// Where the rows of a Parquet file are until all are there.
+pub fn spool_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".part");
+    PathBuf::from(name)
 }
 
 impl Output {
     /// Lines.
-    pub fn text(name: String, text: Text) -> Output {
-        Output { name, to: To::Text(Box::new(text)) }
+    pub fn text(name: String, rows: Text) -> Output {
+        Output { name, rows, parquet: None }
     }
 
-    /// A Parquet file with these columns, and what can be made of `host` and `url`.
-    pub fn parquet(path: &Path, columns: &[Column]) -> Result<Output, CommandError> {
-        let name = path.display().to_string();
+    /// A Parquet file with these columns, and what can be made of `host` and `url`; its rows go to lines of JSON first.
+    pub fn parquet(file: &Path, rows: Text, columns: &[Column]) -> Output {
         let of_url: &[Column] = if columns.iter().any(|column| column.name == "url") { &OF_URL } else { &[] };
-        let all = columns.iter().chain(&OF_HOST).chain(of_url).copied();
-        let file = Parquet::create(path, all).map_err(|why| CommandError::new(Exit::InUse, format!("{name}: {why}")))?;
-        Ok(Output { name, to: To::Parquet(Box::new(file)) })
+        let columns = columns.iter().chain(&OF_HOST).chain(of_url).copied().collect();
+        let spool = Spool { lines: spool_of(file), columns, file: file.to_owned() };
+        Output { name: file.display().to_string(), rows, parquet: Some(spool) }
     }
 
     /// Writes a row.
-    pub fn add(&mut self, mut row: Row) -> Result<(), CommandError> {
-        let written = match &mut self.to {
-            To::Text(text) => text.add(row),
-            To::Parquet(file) => {
-                derive(&mut row);
-                file.add(row)
-            }
-        };
-        written.map_err(|why| self.failed(&why))
+    pub fn add(&mut self, row: Row) -> Result<(), CommandError> {
+        self.rows.add(row).map_err(|why| failed(&self.name, &why))
     }
 
     /// The rows of a host are whole.
-    pub fn host_ends(&mut self) -> Result<(), CommandError> {
-        let written = match &mut self.to {
-            To::Text(text) => {
-                text.host_ends();
-                Ok(())
-            }
-            To::Parquet(file) => file.host_ends(),
-        };
-        written.map_err(|why| self.failed(&why))
+    pub fn host_ends(&mut self) {
+        self.rows.host_ends();
     }
 
     /// Takes the rows of the present host back; false if that is not possible any more.
     pub fn take_back(&mut self) -> Result<bool, CommandError> {
-        let taken = match &mut self.to {
-            To::Text(text) => text.take_back(),
-            To::Parquet(file) => Ok(file.take_back()),
-        };
-        taken.map_err(|why| self.failed(&why))
+        self.rows.take_back().map_err(|why| failed(&self.name, &why))
     }
 
-    /// Everything is there.
-    pub fn finish(self) -> Result<(), CommandError> {
-        let name = self.name;
-        let finished = match self.to {
-            To::Text(mut text) => text.finish(),
-            To::Parquet(file) => file.finish(),
-        };
-        finished.map_err(|why| failed(&name, &why))
-    }
-
-    fn failed(&self, why: &io::Error) -> CommandError {
-        failed(&self.name, why)
+    /// No more rows come. If they are `whole`, nothing will have to be gone on with.
+    pub fn finish(mut self, whole: bool) -> Result<(), CommandError> {
+        let finished = self.rows.finish().and_then(|()| match &self.parquet {
+            Some(spool) => {
+                spool.convert()?;
+                if whole { fs::remove_file(&spool.lines) } else { Ok(()) }
+            }
+            None => Ok(()),
+        });
+        finished.map_err(|why| failed(&self.name, &why))
     }
 }
 

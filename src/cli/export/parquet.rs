@@ -4,7 +4,7 @@
 //! crate that does all of it would add forty seconds of processor time to each build. A row group is what fits into [`GROUP_BYTES`]; the file is
 //! written under another name and gets its own when it is whole.
 
-use super::column::{Column, REST, Row, Type};
+use super::column::{Column, REST, Row, Type, cells};
 use nearcrawl_model::time::WallTime;
 use serde_json::Value;
 use std::{
@@ -13,8 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the values of a row group take, not packed, and how many rows it has, at most. The rows of one host stay together as long as they take
-/// not four times as much.
+/// What the values of a row group take, not packed, and how many rows it has, at most; a row more than that takes.
 const GROUP_BYTES: usize = 16 << 20;
 const GROUP_ROWS: usize = 128 << 10;
 
@@ -60,69 +59,33 @@ pub struct Parquet {
     to: BufWriter<File>,
     at: u64,
     path: PathBuf,
-    part: PathBuf,
-    /// How many rows there were, and how long each column was, when the rows of the present host began; none if some of them are written.
-    mark: Option<(usize, Vec<(usize, usize)>)>,
+    unfinished: PathBuf,
 }
 
 impl Parquet {
     /// Begins a file with these columns, and one for the rest.
     pub fn create(path: &Path, columns: impl IntoIterator<Item = Column>) -> io::Result<Parquet> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".unfinished");
+        let unfinished = PathBuf::from(unfinished);
         let columns: Vec<Column> = columns.into_iter().chain([super::column::text(REST)]).collect();
         let values = columns.iter().map(|_| Values::default()).collect();
-        let mut to = BufWriter::new(File::create(&part)?);
+        let mut to = BufWriter::new(File::create(&unfinished)?);
         to.write_all(MAGIC)?;
         let at = MAGIC.len() as u64;
-        let mut file = Parquet { columns, values, rows: 0, groups: Vec::new(), to, at, path: path.to_owned(), part, mark: None };
-        file.mark();
-        Ok(file)
+        Ok(Parquet { columns, values, rows: 0, groups: Vec::new(), to, at, path: path.to_owned(), unfinished })
     }
 
     /// Adds a row, whose keys are the names of the columns in JSON.
     pub fn add(&mut self, mut row: Row) -> io::Result<()> {
-        for (column, values) in self.columns.iter().zip(&mut self.values) {
-            let value = if column.name == REST { rest(&row) } else { row.remove(column.name) };
+        let rest_at = self.columns.len() - 1;
+        let cells = cells(&self.columns[..rest_at], &mut row);
+        for ((column, values), value) in self.columns.iter().zip(&mut self.values).zip(cells.into_iter().chain([rest(&row)])) {
             values.add(column.holds, value);
         }
         self.rows += 1;
         let bytes: usize = self.values.iter().map(|values| values.plain.len()).sum();
-        if bytes >= 4 * GROUP_BYTES || self.rows >= 4 * GROUP_ROWS {
-            self.write_group()?;
-            self.mark = None;
-        }
-        Ok(())
-    }
-
-    /// The rows of a host are whole.
-    pub fn host_ends(&mut self) -> io::Result<()> {
-        let bytes: usize = self.values.iter().map(|values| values.plain.len()).sum();
-        if bytes >= GROUP_BYTES || self.rows >= GROUP_ROWS {
-            self.write_group()?;
-        }
-        self.mark();
-        Ok(())
-    }
-
-    /// Takes the rows of the present host back; false if some of them are written.
-    pub fn take_back(&mut self) -> bool {
-        let Some((rows, marks)) = &self.mark else {
-            self.mark();
-            return false;
-        };
-        self.rows = *rows;
-        for (values, (plain, flags)) in self.values.iter_mut().zip(marks) {
-            values.there.truncate(*rows);
-            values.plain.truncate(*plain);
-            values.flags.truncate(*flags);
-        }
-        true
-    }
-
-    fn mark(&mut self) {
-        self.mark = Some((self.rows, self.values.iter().map(|values| (values.plain.len(), values.flags.len())).collect()));
+        if bytes >= GROUP_BYTES || self.rows >= GROUP_ROWS { self.write_group() } else { Ok(()) }
     }
 
     /// Ends the file, and gives it its name.
@@ -134,7 +97,7 @@ impl Parquet {
         self.to.write_all(MAGIC)?;
         self.to.flush()?;
         self.to.get_ref().sync_all()?;
-        std::fs::rename(&self.part, &self.path)
+        std::fs::rename(&self.unfinished, &self.path)
     }
 
     fn write_group(&mut self) -> io::Result<()> {
@@ -166,7 +129,7 @@ impl Parquet {
         for column in &self.columns {
             to.element().int(1, column.holds.physical()).int(3, 1).text(4, column.parquet);
             match column.holds {
-                Type::Text => to.int(6, 0).begin(10).begin(1).end().end(),
+                Type::Text | Type::Words => to.int(6, 0).begin(10).begin(1).end().end(),
                 Type::Time => to.int(6, 9).begin(10).begin(8).flag(1, true).begin(2).begin(1).end().end().end().end(),
                 Type::Int | Type::Flag | Type::Real => &mut to,
             }
@@ -190,32 +153,32 @@ impl Parquet {
 }
 
 /// What has no column, if there is anything.
-fn rest(row: &Row) -> Option<Value> {
-    (!row.is_empty()).then(|| Value::String(Value::Object(row.clone()).to_string()))
+fn rest(row: &Row) -> Value {
+    if row.is_empty() { Value::Null } else { Value::String(Value::Object(row.clone()).to_string()) }
 }
 
 impl Values {
     /// A value that the column cannot hold is none: its owner says something else than this version knows.
-    fn add(&mut self, holds: Type, value: Option<Value>) {
+    fn add(&mut self, holds: Type, value: Value) {
         let there = match (holds, value) {
-            (_, None | Some(Value::Null)) => false,
-            (Type::Text, Some(value)) => {
+            (_, Value::Null) => false,
+            (Type::Text | Type::Words, value) => {
                 let text = if let Value::String(text) = value { text } else { value.to_string() };
                 self.plain.extend((text.len() as u32).to_le_bytes());
                 self.plain.extend(text.as_bytes());
                 true
             }
-            (Type::Int, Some(value)) => self.number(value.as_i64()),
-            (Type::Time, Some(value)) => {
+            (Type::Int, value) => self.number(value.as_i64()),
+            (Type::Time, value) => {
                 let time = value.as_str().and_then(|text| text.parse::<WallTime>().ok());
                 self.number(time.and_then(|time| i64::try_from(time.0).ok()))
             }
-            (Type::Real, Some(value)) => {
+            (Type::Real, value) => {
                 let number = value.as_f64();
                 self.plain.extend(number.map(f64::to_le_bytes).into_iter().flatten());
                 number.is_some()
             }
-            (Type::Flag, Some(value)) => {
+            (Type::Flag, value) => {
                 self.flags.extend(value.as_bool());
                 value.is_boolean()
             }
@@ -253,7 +216,7 @@ impl Type {
             Type::Flag => 0,
             Type::Int | Type::Time => 2,
             Type::Real => 5,
-            Type::Text => 6,
+            Type::Text | Type::Words => 6,
         }
     }
 }

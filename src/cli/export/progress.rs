@@ -54,6 +54,6 @@ impl Progress {
             return Ok(String::new());
         }
         Err(CommandError::new(Exit::Unavailable, format!("rows are missing: {}", missing.join("; ")))
-            .hint("export again when all members answer; --resume goes on with JSON lines and CSV"))
+            .hint("export again when all members answer; --resume goes on behind what is in the file"))
     }
 }

@@ -111,7 +111,7 @@ impl RowSink {
             }
         }
         match self.to {
-            To::Rows(output) => output.finish()?,
+            To::Rows(output) => output.finish(missing.is_empty())?,
             To::Trace(trace) => {
                 left_out.clear();
                 if trace.left_out > 0 {
@@ -182,7 +182,7 @@ impl Sink for RowSink {
             }
         }
         if let To::Rows(output) = &mut self.to {
-            output.host_ends()?;
+            output.host_ends();
         }
         self.progress.wrote(std::mem::take(&mut self.of_host));
         Ok(())

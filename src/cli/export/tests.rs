@@ -3,7 +3,6 @@
 use super::*;
 use crate::cli::export::{
     column::Row,
-    parquet::Parquet,
     text::{Lines, Text},
     walk::Sink,
 };
@@ -224,18 +223,59 @@ fn rows_of_a_host_that_are_not_whole_are_taken_back_from_a_file() {
 }
 
 #[test]
-fn a_parquet_file_has_its_name_only_when_it_is_whole() {
+fn a_parquet_file_has_its_name_only_when_it_is_whole_and_is_gone_on_with_till_then() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("pages.parquet");
-    let mut file = Parquet::create(&path, pages::COLUMNS).unwrap();
-    let row = |host: &str| object(&format!(r#"{{"host":"{host}","fetch_time":"2026-11-25T08:00:00.000Z","no_index":true,"bytes":7}}"#));
-    file.add(row("a.ke")).unwrap();
-    file.host_ends().unwrap();
-    file.add(row("b.ke")).unwrap();
-    assert!(file.take_back());
+    let (path, spool) = (directory.path().join("pages.parquet"), directory.path().join("pages.parquet.part"));
+    let row = |host: &str, page: u32| {
+        object(&format!(
+            r#"{{"host":"{host}","tree":"{host}","run":1,"run_state":"complete","url":"http://{host}/{page}","level":0,"outcome":"page",
+               "fetch_time":"2026-11-25T08:00:00.000Z","took_ms":1,"bytes":7,"page_bytes":7,"no_index":true,"no_follow":false,
+               "internal_links":0,"external_links":0,"links_beyond_scope":0}}"#
+        ))
+    };
+    let open = |resume, seen: &mut Hosts| self::open(&args(&path, Format::Parquet, resume), &pages::COLUMNS, true, seen).unwrap();
+    let write = |to: &mut RowSink, host: &str, pages: u32| {
+        (0..pages).for_each(|page| assert!(to.row(owner(), row(host, page)).unwrap()));
+        to.host_ends().unwrap();
+    };
+    let mut to = sink(Kind::Pages, open(false, &mut Hosts::default()).0);
+    write(&mut to, "a.ke", 2);
+    assert!(to.row(owner(), row("b.ke", 0)).unwrap() && to.host_fails().unwrap(), "its rows are taken back");
+    write(&mut to, "c.ke", 3);
     assert!(!path.exists());
-    file.finish().unwrap();
-    let bytes = fs::read(&path).unwrap();
-    assert_eq!((&bytes[..4], &bytes[bytes.len() - 4..]), (&b"PAR1"[..], &b"PAR1"[..]));
-    assert!(!directory.path().join("pages.parquet.part").exists());
+    finish(to);
+    let whole = fs::read(&path).unwrap();
+    assert_eq!((&whole[..4], &whole[whole.len() - 4..]), (&b"PAR1"[..], &b"PAR1"[..]));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+    fs::remove_file(&path).unwrap();
+
+    // It is killed within the last row, and gone on with: the rows of that server come anew.
+    let mut to = sink(Kind::Pages, open(false, &mut Hosts::default()).0);
+    write(&mut to, "a.ke", 2);
+    write(&mut to, "c.ke", 3);
+    drop(to);
+    let written = fs::read(&spool).unwrap();
+    fs::write(&spool, &written[..written.len() - 9]).unwrap();
+    let mut seen = Hosts::default();
+    let (output, place) = open(true, &mut seen);
+    assert_eq!(place, Some((owner(), "a.ke".parse().unwrap())));
+    assert!(seen.contains(&"a.ke".parse().unwrap()) && !seen.contains(&"c.ke".parse().unwrap()));
+    let mut to = sink(Kind::Pages, output);
+    write(&mut to, "c.ke", 3);
+    // A member did not answer: the file has what is there, and can be gone on with.
+    assert_eq!(to.finish(&["b.ke: no answer".to_owned()]).unwrap_err().exit, Exit::Unavailable);
+    assert!(fs::read(&path).unwrap() == whole && fs::read(&spool).unwrap() == written);
+    finish(sink(Kind::Pages, open(true, &mut Hosts::default()).0));
+    assert!(path.exists() && !spool.exists());
+}
+
+#[test]
+fn a_csv_file_with_other_columns_is_not_gone_on_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("servers.csv");
+    let before = format!("access_point,host,other_json\n{OWNER},a.ke,{{}}\n");
+    fs::write(&path, &before).unwrap();
+    let opened = open(&args(&path, Format::Csv, true), &servers::COLUMNS, false, &mut Hosts::default());
+    assert_eq!(opened.err().map(|why| why.exit), Some(Exit::Data));
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
 }

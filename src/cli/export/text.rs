@@ -1,12 +1,12 @@
 //! Rows as lines: JSON, or CSV. A file of them can be gone on with.
 
-use super::column::{Column, REST, Row, Type};
+use super::column::{Column, REST, Row, Type, cells};
 use clap::ValueEnum;
 use nearcrawl_model::{access_point::AccessPoint, url::Host};
 use serde_json::Value;
 use std::{
     fs::{File, OpenOptions},
-    io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write},
+    io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     path::Path,
 };
 
@@ -62,6 +62,8 @@ pub enum OpenError {
     Io(#[from] io::Error),
     #[error("it has no row of an export as {0} to go on behind")]
     Other(&'static str),
+    #[error("it has other columns than this export")]
+    Columns,
 }
 
 impl Text {
@@ -81,6 +83,9 @@ impl Text {
     ) -> Result<(Text, Place), OpenError> {
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(!resume).open(path)?;
         let Written { end, place, has_rows } = if resume { written(&file, lines, belong, stays)? } else { Written::default() };
+        if resume && lines == Lines::Csv && has_rows && first_line(&file)? != csv_head(columns) {
+            return Err(OpenError::Columns);
+        }
         if !has_rows && end > 0 {
             return Err(OpenError::Other(if lines == Lines::Csv { "CSV" } else { "JSON lines" }));
         }
@@ -93,7 +98,7 @@ impl Text {
     fn begin(lines: Lines, columns: &[Column], to: Box<dyn Write + Send>, file: Option<File>, at: u64) -> io::Result<Text> {
         let mut text = Text { lines, columns: columns.to_vec(), to: BufWriter::new(to), file, at, mark: at };
         if at == 0 && lines == Lines::Csv {
-            text.line(csv_line(columns.iter().map(|column| column.name.to_owned()).chain([REST.to_owned()])).as_bytes())?;
+            text.line(csv_head(columns).as_bytes())?;
             text.mark = text.at;
         }
         Ok(text)
@@ -141,13 +146,15 @@ impl Text {
 }
 
 fn csv_row(columns: &[Column], mut row: Row) -> String {
-    let mut plain = |column: &Column| match row.remove(column.name) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) if column.holds == Type::Text => harmless(text.chars().filter(|c| !c.is_control()).collect()),
-        Some(Value::String(text)) => text.chars().filter(|c| !c.is_control()).collect(),
-        Some(other) => other.to_string(),
+    let plain = |(column, value): (&Column, Value)| match value {
+        Value::Null => String::new(),
+        Value::String(text) if matches!(column.holds, Type::Text | Type::Words) => {
+            harmless(text.chars().filter(|c| !c.is_control()).collect())
+        }
+        Value::String(text) => text.chars().filter(|c| !c.is_control()).collect(),
+        other => other.to_string(),
     };
-    let cells: Vec<_> = columns.iter().map(&mut plain).collect();
+    let cells: Vec<_> = columns.iter().zip(cells(columns, &mut row)).map(plain).collect();
     csv_line(cells.into_iter().chain([Value::Object(row).to_string()]))
 }
 
@@ -160,6 +167,20 @@ fn csv_line(cells: impl Iterator<Item = String>) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let written = writer.write_record(cells.collect::<Vec<_>>()).ok().and_then(|()| writer.into_inner().ok());
     written.and_then(|line| String::from_utf8(line).ok()).unwrap_or_default()
+}
+
+/// The names of the columns, as a line.
+fn csv_head(columns: &[Column]) -> String {
+    csv_line(columns.iter().map(|column| column.name.to_owned()).chain([REST.to_owned()]))
+}
+
+/// The first line of a file, as far as it is not longer than any head.
+fn first_line(mut file: &File) -> io::Result<String> {
+    const LONGEST: u64 = 64 << 10;
+    file.seek(SeekFrom::Start(0))?;
+    let mut line = Vec::new();
+    BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line)?;
+    Ok(String::from_utf8_lossy(&line).into_owned())
 }
 
 /// How far the whole lines of a file go, and the last row that can be read among them. Of the last host some rows may be missing; if they

@@ -8,7 +8,7 @@ use super::{
     weights::{Share, Weighed},
 };
 use crate::cli::chart::{Axis, Bar, Chart, Plot, Scale};
-use nearcrawl_model::{evaluation::Rule, record::ServerStatus, view::counted};
+use nearcrawl_model::{evaluation::Rule, record::ServerStatus, split::NONE_DETECTED, view::counted};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -335,6 +335,22 @@ struct Evaluated {
     rules: BTreeMap<Rule, (Weighed, u64)>,
 }
 
+impl Evaluated {
+    /// A row for each rule that is failed; where none is, one that says so, which is a result, too.
+    fn rows(&self, group: &str) -> Vec<Vec<Cell>> {
+        let row = |rule: &str, name: &str, servers: &Weighed, failures: u64| {
+            let words = [group, rule, name].map(|word| Cell::Text(word.to_owned()));
+            let counts = [self.servers.count, servers.count].map(Cell::Count);
+            let [share, low, high] = Share::of(servers, &self.servers).cells();
+            words.into_iter().chain(counts).chain([share, low, high, Cell::Count(failures)]).collect()
+        };
+        if self.rules.is_empty() && self.servers.count > 0 {
+            return vec![row(NONE_DETECTED, "", &Weighed::default(), 0)];
+        }
+        self.rules.iter().map(|(rule, (servers, failures))| row(rule.id(), rule.name(), servers, *failures)).collect()
+    }
+}
+
 /// Which rules servers fail.
 #[derive(Debug)]
 pub struct Accessibility {
@@ -371,21 +387,14 @@ impl Maker for Accessibility {
     }
 
     fn finish(self: Box<Self>) -> Document {
-        let mut rows = Vec::new();
         let evaluated = self.all.servers.count;
         let all = ("(all)".to_owned(), self.all);
         let named = |(rule, (servers, _)): (&Rule, &(Weighed, u64))| (format!("{} {}", rule.id(), rule.name()), *servers);
         let mut failed: Vec<_> = all.1.rules.iter().map(named).collect();
         failed.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
         let failed: Vec<_> = failed.into_iter().map(|(rule, servers)| (rule, Share::of(&servers, &all.1.servers))).collect();
-        for (group, evaluated) in [all].into_iter().chain(ranked(self.groups, |group| group.servers.count)) {
-            for (rule, (servers, failures)) in &evaluated.rules {
-                let [share, low, high] = Share::of(servers, &evaluated.servers).cells();
-                let counts = [evaluated.servers.count, servers.count].map(Cell::Count);
-                let words = [group.clone(), rule.id().to_owned(), rule.name().to_owned()].map(Cell::Text);
-                rows.push(words.into_iter().chain(counts).chain([share, low, high, Cell::Count(*failures)]).collect());
-            }
-        }
+        let groups = [all].into_iter().chain(ranked(self.groups, |group| group.servers.count));
+        let rows = groups.flat_map(|(group, evaluated)| evaluated.rows(&group)).collect();
         let versions: Vec<_> =
             self.versions.iter().map(|(version, servers)| format!("{version}: {}", counted(*servers, "server"))).collect();
         let versions =
@@ -397,7 +406,8 @@ impl Maker for Accessibility {
             title,
             method: format!(
                 "Of the servers of which pages were evaluated, those with at least one page that fails the rule. Rules are the W3C's (ACT), as far \
-                 as markup alone proves a failure: a server without one may still have barriers. Failures are counted by element. {INTERVAL} {WEIGHTS}"
+                 as markup alone proves a failure: a server without one may still have barriers. Failures are counted by element. A group in which no server fails \
+                 any rule has one row, {NONE_DETECTED}. {INTERVAL} {WEIGHTS}"
             ),
             facts: vec![
                 ("rule set", versions),

@@ -346,6 +346,8 @@ fn events() -> EventsView {
         probes,
         policy: probes.map(|_| "nearcrawl".into()),
         reason_text: probes.is_none().then(|| "moved by its operator".into()),
+        requests: None,
+        took_ms: None,
     };
     EventsView { access_point: access_point(0), dropped: 7, events: vec![event(Some(2)), event(None)] }
 }

@@ -287,7 +287,7 @@ async fn rows_of_owner(context: &Context, rows: RowsOf, asked: Asked<OwnerRowsQu
 pub struct ExportRowsQuery {
     /// The peer id of the owner: this access point, or another member, which is asked.
     of: String,
-    /// Of what: hosts, pages, host-links or page-links.
+    /// Of what: hosts, pages, host-links or page-links; or events, of this access point only.
     #[param(value_type = String)]
     rows: ExportOf,
     /// Rows behind this host; from the first one, if not given.

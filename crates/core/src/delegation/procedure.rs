@@ -94,6 +94,8 @@ impl Procedure {
             probes: Some(self.probes),
             policy: Some(self.policy.name().to_owned()),
             reason_text: None,
+            requests: None,
+            took_ms: None,
         }
     }
 

@@ -278,7 +278,7 @@ impl<'a> JournalRows<'a> {
         let Some(open) = self.open.take() else { return };
         self.start(journal, open.sequence);
         match self.order.of {
-            ExportOf::Hosts => {}
+            ExportOf::Hosts | ExportOf::Events => {}
             ExportOf::Pages => self.tell(&open.row),
             ExportOf::HostLinks | ExportOf::PageLinks => self.tell_links(journal, open),
         }

@@ -245,6 +245,10 @@ impl<'a> View<'a> {
             Some(ExportPlace { host, within: None }) => (Some(host), None),
             Some(ExportPlace { host, within: Some(within) }) => (Some(host), Some((host, *within))),
         };
+        if query.of == ExportOf::Events {
+            let events = self.context.events.all().into_iter().map(|(number, event)| (*number, shown(event)));
+            return Err(ExportedRows::of_events(self.context.me, query.from.as_ref(), self.context.events.dropped(), events));
+        }
         if query.of == ExportOf::Hosts {
             return Err(ExportedRows::of_hosts(self.sites_after(after).map(|site| &site.key.host)));
         }
@@ -378,20 +382,22 @@ impl<'a> View<'a> {
         &self.context.counters
     }
 
-    /// The delegations and hand-overs that ended here lately.
+    /// The delegations, judgements and hand-overs that ended here lately.
     pub fn events(&self) -> EventsView {
-        let events = self
-            .context
-            .events
-            .latest()
-            .cloned()
-            .map(|event| EventView { reason_text: event.reason_text.as_deref().map(reason::shown), ..event });
+        let events = self.context.events.all().into_iter().map(|(_, event)| shown(event));
         EventsView { access_point: self.context.me, dropped: self.context.events.dropped(), events: events.collect() }
     }
 
     /// How many delegations and hand-overs have ended here since the start.
     pub fn events_ended(&self) -> u64 {
-        self.context.events.dropped() + self.context.events.latest().count() as u64
+        self.context.events.ended()
+    }
+
+    /// The latest of them, at most so many, the oldest first.
+    pub fn latest_ended(&self, most: usize) -> Vec<EventView> {
+        let latest = self.context.events.latest();
+        let older = latest.len().saturating_sub(most);
+        latest.skip(older).map(shown).collect()
     }
 
     /// The last totals that an owner told, as far as this access point knows.
@@ -607,4 +613,9 @@ impl View<'_> {
         let surveys = self.context.wishes.having(&site.key.host, &site.tree, &place);
         surveys.into_iter().map(|kept| kept.mark(&site.key.host, &site.tree)).collect()
     }
+}
+
+/// An event with its reason as people read it.
+fn shown(event: &EventView) -> EventView {
+    EventView { reason_text: event.reason_text.as_deref().map(reason::shown), ..event.clone() }
 }

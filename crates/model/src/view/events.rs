@@ -1,4 +1,4 @@
-//! What did one access point find owners for, and hand over, and how long did each take?
+//! What did one access point find owners for, judge, and hand over, and how long did each take?
 
 use crate::{
     access_point::AccessPoint,
@@ -16,6 +16,8 @@ pub enum EventKind {
     Delegation,
     /// A hand-over of a subnet, by the access point that is asked.
     Move,
+    /// A judgement of an access to a subnet by its owner, the access point that is asked: is it better off elsewhere?
+    Judgement,
 }
 
 /// How it ended.
@@ -28,6 +30,14 @@ pub enum EventOutcome {
     Released,
     /// A hand-over: the offer was refused, or something came between; the subnet stayed.
     CalledOff,
+    /// A judgement: the subnet is well where it is.
+    Rewarded,
+    /// A judgement: it would be better off elsewhere, and stays for now.
+    Penalised,
+    /// A judgement: neither can be said.
+    Undecided,
+    /// A judgement: it should go to `to`. Whether it is offered then, and what came of that, is told by a hand-over.
+    ToMove,
 }
 
 /// One thing that happened.
@@ -35,10 +45,11 @@ pub enum EventOutcome {
 pub struct EventView {
     /// What kind of thing.
     pub kind: EventKind,
-    /// When it began: the search (not the wait for it), or the offer.
+    /// When it began: the search (not the wait for it), the offer, or the access that is judged.
     #[schema(value_type = String, format = DateTime)]
     pub begun_at: WallTime,
-    /// How long it took, in milliseconds: a search until a claim was known here to hold, a hand-over until the release was stored or called off.
+    /// How long it took, in milliseconds: a search until a claim was known here to hold, a hand-over until the release was stored or called off,
+    /// a judgement from the first request of the access until the access was judged.
     pub duration_ms: Millis,
     /// The subnet.
     #[schema(value_type = String)]
@@ -48,15 +59,38 @@ pub struct EventView {
     /// Who had the subnet; none if no member did.
     #[schema(value_type = Option<String>)]
     pub from: Option<AccessPoint>,
-    /// Who got it, or should have got it.
+    /// Who got it, or should have got it; of a judgement whom it was compared with, and who has it if it was compared with nobody.
     #[schema(value_type = String)]
     pub to: AccessPoint,
-    /// Probes that the search asked for and that were made; none of a hand-over.
+    /// Probes that the search asked for and that were made; only of a search.
     pub probes: Option<u16>,
-    /// The procedure of a search: `nearcrawl`, `ipmicra` or `random`; none of a hand-over.
+    /// The procedure of a search: `nearcrawl`, `ipmicra` or `random`; the rule of a judgement: `nearcrawl` or `twoma`; none of a hand-over.
     pub policy: Option<String>,
-    /// Why it was handed over; none of a search.
+    /// Why it was handed over, or judged so; none of a search.
     pub reason_text: Option<String>,
+    /// Requests of the access; only of a judgement.
+    #[serde(default)]
+    pub requests: Option<u32>,
+    /// How long they took together, in milliseconds; only of a judgement.
+    #[serde(default)]
+    pub took_ms: Option<Millis>,
+}
+
+/// One thing that happened, as a row of an export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventRow {
+    /// The access point at which it happened, which says so.
+    pub access_point: AccessPoint,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: EventView,
+}
+
+/// What comes before such rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventsHead {
+    /// Older ones that are not kept any more.
+    pub dropped: u64,
 }
 
 /// The latest of what happened at one access point since it started, the oldest first.

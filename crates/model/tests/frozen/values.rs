@@ -75,6 +75,8 @@ pub(super) fn all() -> Vec<Sample> {
     add(Sample::new("public-response", "server-rows", PublicResponse::ServerRows(server_rows())));
     let rows = PublicRequest::ExportRows { of: AccessPoint([7; 32]), query: export_query() };
     add(Sample::new("public-request", "export-rows", rows));
+    let rows = PublicRequest::ExportRows { of: AccessPoint([7; 32]), query: ExportQuery { of: ExportOf::Events, from: None } };
+    add(Sample::new("public-request", "export-rows-of-events", rows));
     add(Sample::new("public-response", "exported-rows", PublicResponse::ExportedRows(exported_rows())));
     add(Sample::new("dimensions", "all", Dimension::ALL[..11].to_vec()));
     add(Sample::new("dimensions", "rule-set", Dimension::RuleSet));

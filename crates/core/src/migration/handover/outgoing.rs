@@ -62,6 +62,8 @@ impl HandOver {
             probes: None,
             policy: None,
             reason_text: Some(self.why.clone()),
+            requests: None,
+            took_ms: None,
         }
     }
 }

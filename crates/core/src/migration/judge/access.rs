@@ -1,6 +1,9 @@
 //! How long do requests to a subnet take? Some of them make an access.
 
-use nearcrawl_model::fetch::{FetchError, FetchOutcome, FetchReport};
+use nearcrawl_model::{
+    fetch::{FetchError, FetchOutcome, FetchReport},
+    time::{Now, WallTime},
+};
 
 /// An access that is not complete yet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -8,12 +11,14 @@ pub(crate) struct Access {
     pub(super) requests: u32,
     pub(super) took_us: f64,
     least_first_byte_us: Option<f64>,
+    /// When the first request that counts was sent.
+    begun: Option<Now>,
 }
 
 impl Access {
     /// Counts a request, if it says something of how quick the subnet is: a closed port does not, a missing answer does.
     /// Returns for how many microseconds it counts.
-    pub(super) fn add(&mut self, report: &FetchReport) -> f64 {
+    pub(super) fn add(&mut self, now: Now, report: &FetchReport) -> f64 {
         if let FetchOutcome::Failed(failure) = &report.outcome
             && !is_slowness(*failure)
         {
@@ -21,12 +26,18 @@ impl Access {
         }
         let first_byte = report.first_byte_us.map(f64::from);
         let took = (report.access() as f64 * 1000.0).max(first_byte.unwrap_or(0.0));
+        self.begun.get_or_insert_with(|| before(now, took));
         self.requests += 1;
         self.took_us += took;
         if let Some(first_byte) = first_byte {
             self.least_first_byte_us = Some(self.least_first_byte_us.map_or(first_byte, |least| least.min(first_byte)));
         }
         took
+    }
+
+    /// When the first request that counts was sent; none if there was none.
+    pub(super) fn begun(&self) -> Option<Now> {
+        self.begun
     }
 
     /// Whether nothing was measured.
@@ -43,6 +54,12 @@ impl Access {
     pub(super) fn least_us(&self) -> f64 {
         self.least_first_byte_us.unwrap_or(self.us_per_request())
     }
+}
+
+/// So many microseconds ago.
+fn before(now: Now, us: f64) -> Now {
+    let ms = (us / 1_000.0) as u64;
+    Now { moment: now.moment.before(ms), wall: WallTime(now.wall.0.saturating_sub(ms)) }
 }
 
 /// Whether a failure says that the way, or the server, is slow.

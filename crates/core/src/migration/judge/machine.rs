@@ -10,7 +10,14 @@ use crate::{
     },
 };
 use nearcrawl_hierarchy::{Hierarchy, OrganisationId};
-use nearcrawl_model::{access_point::AccessPoint, fetch::FetchReport, ownership_history::OwnershipHistory, subnet::Subnet};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    fetch::FetchReport,
+    ownership_history::OwnershipHistory,
+    subnet::Subnet,
+    time::Millis,
+    view::{EventKind, EventView},
+};
 use rand::{SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 
@@ -47,7 +54,7 @@ impl Judge {
             return None;
         }
         let watched = self.watched.entry(subnet).or_insert_with(|| Watched::new(settings.states, None));
-        let complete = watched.add(report) >= settings.requests_per_access;
+        let complete = watched.add(cx.now, report) >= settings.requests_per_access;
         if complete { self.judge_access(cx, around, price, subnet) } else { None }
     }
 
@@ -66,8 +73,31 @@ impl Judge {
             Rule::Twoma => self.judge_by_the_paper(cx, around, subnet, &access),
             Rule::Nearcrawl => self.judge_by_case(cx, around, price, subnet, &access),
         };
+        if let Some(event) = self.told(cx, subnet, &access, proposal.as_ref()) {
+            cx.events.judged(event);
+        }
         // A subnet whose owner was drawn stays there: only a load moves it.
         proposal.filter(|_| cx.settings.policy.seeks_the_nearest())
+    }
+
+    /// What is told of a judgement.
+    fn told(&self, cx: &Context, subnet: Subnet, access: &Access, proposal: Option<&Proposal>) -> Option<EventView> {
+        let begun = access.begun()?;
+        let (outcome, rival) = self.watched.get(&subnet)?.outcome();
+        Some(EventView {
+            kind: EventKind::Judgement,
+            begun_at: begun.wall,
+            duration_ms: cx.now.moment.since(begun.moment),
+            subnet,
+            outcome,
+            from: Some(cx.me),
+            to: proposal.map(|proposal| proposal.to).or(rival).unwrap_or(cx.me),
+            probes: None,
+            policy: Some(cx.settings.migration.rule.name().to_owned()),
+            reason_text: self.last_judgement(cx, &subnet),
+            requests: Some(access.requests),
+            took_ms: Some((access.took_us / 1_000.0).round() as Millis),
+        })
     }
 
     /// The paper's rule: against the average of what is ours, and from the boundary to any member (TW-10..TW-14).

@@ -11,8 +11,8 @@ use nearcrawl_model::{
     fetch::{FetchReport, ProbeKind},
     subnet::Subnet,
     summary::RollUp,
-    time::Millis,
-    view::Span,
+    time::{Millis, Now},
+    view::{EventOutcome, Span},
 };
 use rand::rngs::StdRng;
 
@@ -46,6 +46,8 @@ pub(crate) struct Watched {
     way_us: f64,
     /// How the last access was judged.
     judged: Option<Judgement<AccessPoint>>,
+    /// The same by either rule, with whom it was compared.
+    outcome: (EventOutcome, Option<AccessPoint>),
     /// The same in a sentence.
     said: String,
     /// How long requests took since the load was looked at, in microseconds.
@@ -63,14 +65,15 @@ impl Watched {
             connected_us: None,
             way_us: 0.0,
             judged: None,
+            outcome: (EventOutcome::Undecided, None),
             said: String::new(),
             spent_us: 0.0,
         }
     }
 
     /// A request ended. Returns how many there were in this access.
-    pub(super) fn add(&mut self, report: &FetchReport) -> u32 {
-        self.spent_us += self.access.add(report);
+    pub(super) fn add(&mut self, now: Now, report: &FetchReport) -> u32 {
+        self.spent_us += self.access.add(now, report);
         self.connected_us = report.connect_us.map(f64::from).or(self.connected_us);
         self.access.requests
     }
@@ -94,6 +97,13 @@ impl Watched {
             Answer::Penalty => format!("penalised: its access took {compared}"),
             Answer::Neither => format!("neither rewarded nor penalised: its access took {compared}"),
         };
+        let outcome = match answer {
+            _ if leaves => EventOutcome::ToMove,
+            Answer::Reward => EventOutcome::Rewarded,
+            Answer::Penalty => EventOutcome::Penalised,
+            Answer::Neither => EventOutcome::Undecided,
+        };
+        self.outcome = (outcome, None);
         leaves.then(|| self.said.clone())
     }
 
@@ -111,6 +121,13 @@ impl Watched {
         let judgement = self.case.judge(me, candidates, least_gain, scale, chance);
         self.judged = Some(judgement);
         self.said = sentence(&judgement, changed);
+        let outcome = match judgement.verdict {
+            Verdict::Reward => EventOutcome::Rewarded,
+            Verdict::Penalty => EventOutcome::Penalised,
+            Verdict::Move(_) => EventOutcome::ToMove,
+            Verdict::Neither => EventOutcome::Undecided,
+        };
+        self.outcome = (outcome, judgement.rival.map(|rival| rival.arm));
         match judgement.verdict {
             Verdict::Move(to) => Some((to, self.said.clone())),
             Verdict::Reward | Verdict::Penalty | Verdict::Neither => None,
@@ -183,6 +200,11 @@ impl Watched {
     /// How long its requests took since this was asked before, in microseconds, and how it was judged.
     pub(super) fn take_spent(&mut self) -> (f64, Option<Judgement<AccessPoint>>) {
         (std::mem::take(&mut self.spent_us), self.judged)
+    }
+
+    /// How it was judged last, and with whom it was compared.
+    pub(super) fn outcome(&self) -> (EventOutcome, Option<AccessPoint>) {
+        self.outcome
     }
 
     /// How it was judged last, in a sentence; none if it was not.

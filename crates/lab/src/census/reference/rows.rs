@@ -132,6 +132,35 @@ impl Expected {
         if let Value::Object(row) = row { row } else { Map::new() }
     }
 
+    /// The same row as a table has it: its facts and its answers in columns of their own.
+    pub(crate) fn server_cells(&self) -> Map<String, Value> {
+        let mut row = self.server_row();
+        let facts = self.facts.clone().unwrap_or_default();
+        row.remove("facts");
+        let offers: Vec<&str> = facts.get("alt_svc").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let offers = (!offers.is_empty()).then(|| offers.join("; "));
+        row.extend(facts.into_iter().filter(|(name, _)| name != "alt_svc"));
+        let answers = |is_counted: &dyn Fn(u16) -> bool| {
+            self.by_status.iter().filter(|(status, _)| is_counted(**status)).map(|(_, count)| count).sum::<u64>()
+        };
+        let cells = json!({
+            "alt_svc": offers, "address_family": "ipv4",
+            "fetch_200": answers(&|status| (200..300).contains(&status)),
+            "fetch_redirPerm": answers(&|status| [301, 308].contains(&status)),
+            "fetch_redirTemp": answers(&|status| [302, 307].contains(&status)),
+            "fetch_notModified": answers(&|status| status == 304),
+            "fetch_3xx": answers(&|status| (300..400).contains(&status) && ![301, 302, 304, 307, 308].contains(&status)),
+            "fetch_gone": answers(&|status| [404, 410].contains(&status)),
+            "fetch_4xx": answers(&|status| (400..500).contains(&status) && ![404, 410].contains(&status)),
+            "fetch_5xx": answers(&|status| (500..600).contains(&status)),
+            "fetch_other": answers(&|status| !(200..600).contains(&status)),
+        });
+        if let Value::Object(cells) = cells {
+            row.extend(cells);
+        }
+        row
+    }
+
     /// Its row in `export history`, but for what is measured.
     pub(crate) fn history_row(&self) -> Map<String, Value> {
         let (evaluated, failing, failures) = self.evaluation();

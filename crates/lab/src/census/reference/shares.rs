@@ -87,6 +87,9 @@ pub(crate) fn accessibility(run: &Run, by: &str) -> Value {
             let (servers, sum) = rules.entry(rule).or_default();
             (*servers, *sum) = (*servers + 1, *sum + failures);
         }
+        if rules.is_empty() && !servers.is_empty() {
+            rules.insert("(none detected)", (0, 0));
+        }
         for (rule, (failing, failures)) in rules {
             let [share, low, high] = share(failing, servers.len() as u64);
             let name = Rule::ALL.into_iter().find(|known| known.id() == rule).map_or("", Rule::name);

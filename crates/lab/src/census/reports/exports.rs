@@ -121,7 +121,7 @@ pub(super) async fn servers_as_csv(asking: Asking<'_>) -> Result<Compared, Daemo
     let rows: BTreeMap<String, _> = csv_rows(&said).into_iter().map(|row| (row["host"].clone(), row)).collect();
     for expected in asking.reference.run(asking.run).servers.values() {
         match rows.get(&expected.host) {
-            Some(row) => plain(&mut compared, &member, &expected.host, &expected.server_row(), row),
+            Some(row) => plain(&mut compared, &member, &expected.host, &expected.server_cells(), row),
             None => compared.wrong(&member, expected.host.clone(), "a row", "none"),
         }
     }

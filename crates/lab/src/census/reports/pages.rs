@@ -141,7 +141,7 @@ pub(super) async fn of_links(asking: Asking<'_>) -> Result<Compared, DaemonError
 
 /// All exports with `--format parquet`.
 pub(super) async fn in_parquet(asking: Asking<'_>) -> Result<Compared, DaemonError> {
-    let rows = servers(&asking).map(|server| (server.host.clone(), server.server_row())).collect();
+    let rows = servers(&asking).map(|server| (server.host.clone(), server.server_cells())).collect();
     let of_servers = Export { arguments: &["servers"], expected: rows, key: |cell| cell("host") };
     let rows =
         runs(&asking).into_values().map(|server: &reference::Expected| (format!("{} {}", server.host, server.run), server.history_row()));

@@ -39,7 +39,10 @@ fn the_nearest_gets_it_with_few_probes_and_everybody_learns_what_they_measured()
         assert_eq!(settled, subnets(&world).len() as u64, "each subnet is settled once");
         let told: u64 = views.iter().flat_map(|view| &view.delegated_by_probes).map(|(probes, subnets)| u64::from(*probes) * subnets).sum();
         assert_eq!(told, world.ledger.probes(), "every probe is accounted for");
-        let events: Vec<_> = (0..PLACES.len()).flat_map(|number| world.crawler(number).unwrap().view().events().events).collect();
+        let events: Vec<_> = (0..PLACES.len())
+            .flat_map(|number| world.crawler(number).unwrap().view().events().events)
+            .filter(|event| event.kind != EventKind::Judgement)
+            .collect();
         assert_eq!((events.len() as u64, events.iter().filter_map(|event| event.probes).map(u64::from).sum::<u64>()), (settled, told));
         for event in events {
             assert_eq!((event.kind, event.outcome, event.from), (EventKind::Delegation, EventOutcome::Owned, None));
@@ -114,6 +117,16 @@ fn owners_can_be_drawn_without_a_probe_and_nothing_moves_for_nearness() {
         let offered: u64 = (0..PLACES.len()).map(|number| counters(number).moves_offered).sum();
         assert!(judged > all, "accesses are judged, for the load: {judged}");
         assert_eq!(offered, 0);
+        let told: Vec<_> = (0..PLACES.len()).flat_map(|number| world.crawler(number).unwrap().view().events().events).collect();
+        let judgements: Vec<_> = told.iter().filter(|event| event.kind == EventKind::Judgement).collect();
+        assert_eq!(judgements.len() as u64, judged, "each judgement is told");
+        for event in judgements {
+            let (requests, took) = (event.requests.unwrap(), event.took_ms.unwrap());
+            assert!(requests > 0 && took > 0 && (requests > 1 || event.duration_ms >= took), "{event:?}");
+            assert!(event.reason_text.as_ref().is_some_and(|why| why.contains("owners are drawn")), "{event:?}");
+            let number = (0..PLACES.len()).find(|number| Some(world.member(*number)) == event.from).unwrap();
+            assert!(world.crawler(number).unwrap().view().claim_of(&event.subnet).unwrap().owner == world.member(number), "{event:?}");
+        }
         let mut better_off_elsewhere = 0;
         for (subnet, owner) in owners(&world, 0) {
             let number = (0..PLACES.len()).find(|number| world.member(*number) == owner).unwrap();
