@@ -18,8 +18,8 @@ use nearcrawl_model::{
     subnet::Subnet,
     survey::SurveyMark,
     view::{
-        DeclaredLostView, DelegationView, LeaveView, MemberView, MoveView, Span, StatusView, StoreView, Subject, VotersView, WhyView,
-        WorkView, counted,
+        DeclaredLostView, DelegationView, HierarchyView, LeaveView, MemberView, MoveView, Span, StatusView, StoreView, Subject, VotersView,
+        WhyView, WorkView, counted,
     },
 };
 use serde_json::json;
@@ -109,17 +109,39 @@ fn store(view: &StoreView) -> String {
     format!("{} state, {} cache{silent}", bytes(view.state_bytes), bytes(view.cache_bytes))
 }
 
-/// What was moved of the operator's limits; none without limits.
-fn allowance(view: &AllowanceView) -> Option<String> {
-    let of = |moved: u64, limit: Option<u64>, when: &str| limit.map(|limit| format!("{} of {} {when}", bytes(moved), bytes(limit)));
-    let parts = [of(view.day_bytes, view.day_limit_bytes, "today"), of(view.month_bytes, view.month_limit_bytes, "this month")];
-    let told: Vec<_> = parts.into_iter().flatten().collect();
-    (!told.is_empty()).then(|| told.join(", "))
+fn used(moved: u64, limit: Option<u64>, when: &str) -> String {
+    let limit = limit.map_or(String::new(), |limit| format!(" of {}", bytes(limit)));
+    format!("{}{limit} {when}", bytes(moved))
+}
+
+/// What was moved to and from web servers, of the operator's limits if there are any.
+fn crawl_bytes(view: &AllowanceView) -> String {
+    let rate = view.rate_limit_bytes.map_or(String::new(), |rate| format!(", at most {} a second", bytes(rate)));
+    let (day, month) = (used(view.day_bytes, view.day_limit_bytes, "today"), used(view.month_bytes, view.month_limit_bytes, "this month"));
+    format!("{day}, {month}{rate}")
+}
+
+/// The same to and from members.
+fn swarm_bytes(view: &AllowanceView) -> String {
+    let day = used(view.swarm_day_bytes, view.swarm_day_limit_bytes, "today");
+    format!("{day}, {}", used(view.swarm_month_bytes, None, "this month"))
+}
+
+/// What name servers were asked.
+fn questions(view: &AllowanceView) -> String {
+    let delayed = view.dns_questions_delayed;
+    let waited = if delayed == 0 { String::new() } else { format!(", {delayed} of them waited for their turn (dns.max_per_second)") };
+    format!("{} to name servers{waited}", counted(view.dns_questions, "question"))
 }
 
 fn fetched(work: &WorkView) -> String {
     let (pages, requests) = (counted(work.pages, "page"), counted(work.requests, "request"));
     format!("{pages} in {requests}, {}, {} failed", bytes(work.bytes), work.failed)
+}
+
+fn hierarchy(view: &HierarchyView) -> String {
+    let hash: String = view.hash.chars().take(12).collect();
+    format!("{}, {} ({hash})", counted(view.subnets, "subnet"), view.sources_text)
 }
 
 fn status_text(view: &StatusView, style: Style) -> String {
@@ -140,18 +162,15 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ("delegated", delegated(&view.delegation)),
         ("waiting", format!("{} here, {} being sent to their owners", counted(view.waiting_urls, "URL"), view.outgoing_urls)),
         ("connections", format!("{} open to web servers", view.open_connections)),
-        (
-            "hierarchy",
-            format!(
-                "{}, {} ({})",
-                counted(view.hierarchy.subnets, "subnet"),
-                view.hierarchy.sources_text,
-                view.hierarchy.hash.chars().take(12).collect::<String>()
-            ),
-        ),
+        ("hierarchy", hierarchy(&view.hierarchy)),
         ("store", store(&view.store)),
     ];
-    lines.extend(allowance(&view.allowance).map(|allowance| ("allowance", allowance)));
+    lines.extend([
+        ("web bytes", crawl_bytes(&view.allowance)),
+        ("swarm bytes", swarm_bytes(&view.allowance)),
+        ("DNS", questions(&view.allowance)),
+    ]);
+    lines.extend(view.allowance.notes_text.iter().map(|note| ("allowance", note.clone())));
     lines.extend(view.alone_text.iter().map(|alone| ("alone", alone.clone())));
     lines.extend(
         view.connection_errors_text

@@ -1,6 +1,6 @@
 //! How far away is a server? A few connects or one small question, one after the other, each closed before the next.
 
-use super::fetcher::{FetcherConfigError, dial::dial, header_value, micros, millis, tls::WebTls};
+use super::fetcher::{Counted, FetcherConfigError, Waits, Wire, dial::dial, header_value, micros, millis, tls::WebTls};
 use nearcrawl_model::{
     address::AddressPolicy,
     fetch::{FetchError, ProbeKind, ProbeReport, ProbeTarget},
@@ -51,6 +51,7 @@ pub struct Prober {
     timeouts: ProbeTimeouts,
     user_agent: Arc<str>,
     tls: WebTls,
+    wire: Arc<Wire>,
 }
 
 impl Prober {
@@ -63,7 +64,7 @@ impl Prober {
     ) -> Result<Prober, FetcherConfigError> {
         let fits = header_value(user_agent).is_some();
         let user_agent = if fits { user_agent.into() } else { return Err(FetcherConfigError::UserAgent(user_agent.to_owned())) };
-        Ok(Prober { source_address, policy: policy.into(), timeouts, user_agent, tls: WebTls::default() })
+        Ok(Prober { source_address, policy: policy.into(), timeouts, user_agent, tls: WebTls::default(), wire: Arc::default() })
     }
 
     /// The same prober with other roots.
@@ -71,8 +72,14 @@ impl Prober {
         Prober { tls, ..self }
     }
 
-    /// Probes once. When it returns, no connection is open any more.
+    /// The same prober, and its bytes count among those of a fetcher.
+    pub fn counted_by(self, wire: Arc<Wire>) -> Prober {
+        Prober { wire, ..self }
+    }
+
+    /// Probes once, as soon as bytes may be moved. When it returns, no connection is open any more.
     pub async fn probe(&self, target: &ProbeTarget, kind: ProbeKind) -> ProbeReport {
+        self.wire.opens().await;
         let begun = Instant::now();
         let rtt = match kind {
             ProbeKind::Tcp => self.least_connect(target).await,
@@ -81,8 +88,9 @@ impl Prober {
         ProbeReport { rtt_us: rtt.map(micros), took: millis(begun.elapsed()) }
     }
 
-    async fn connect(&self, target: &ProbeTarget) -> Result<TcpStream, FetchError> {
-        dial(target.address, self.source_address, &self.policy, self.timeouts.connect).await
+    async fn connect(&self, target: &ProbeTarget) -> Result<Counted, FetchError> {
+        let stream = dial(target.address, self.source_address, &self.policy, self.timeouts.connect, None).await?;
+        Ok(Counted::prompt(stream, Arc::clone(&self.wire)))
     }
 
     /// The least of three connects. The first failure ends it: a server that is down is not knocked at three times.
@@ -111,11 +119,11 @@ impl Prober {
         );
         let mut stream = self.connect(target).await?;
         if target.secure {
-            let mut stream = self.tls.secure(stream, &target.host, self.timeouts.tls).await?;
+            let mut stream = self.tls.secure(stream, &target.host, self.timeouts.tls, &Waits::default()).await?;
             let rtt = self.exchange(&mut stream, &request).await;
             self.close(&mut stream).await;
             let (stream, _) = stream.into_inner();
-            cut(&stream);
+            cut(stream.stream());
             rtt
         } else {
             let rtt = self.exchange(&mut stream, &request).await;
@@ -136,9 +144,9 @@ impl Prober {
         Ok(sent.elapsed())
     }
 
-    async fn close_tcp(&self, mut stream: TcpStream) {
+    async fn close_tcp(&self, mut stream: Counted) {
         self.close(&mut stream).await;
-        cut(&stream);
+        cut(stream.stream());
     }
 
     /// Says that we are done and waits a moment for the server to say so too.

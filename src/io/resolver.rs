@@ -1,16 +1,20 @@
 //! Where does a host live? Asks the DNS for addresses, drops the forbidden ones and pins the smallest of the rest, or the one that it was
 //! pinned to before if that is among them.
 
+mod line;
+
+use crate::io::fetcher::{Waits, Wire};
 use hickory_resolver::{
-    TokioResolver,
     config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig as Servers},
-    net::{DnsError, NetError, NoRecords, runtime::TokioRuntimeProvider},
+    lookup::Lookup,
+    net::{DnsError, NetError, NoRecords},
     proto::{
         op::ResponseCode,
         rr::{Name, RData, RecordType},
     },
     system_conf::read_system_conf,
 };
+use line::{Line, Questions};
 use nearcrawl_model::{
     address::AddressPolicy,
     fetch::{LocatedHost, ResolveError},
@@ -20,7 +24,7 @@ use nearcrawl_model::{
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Of a host with more addresses than this, the others are not looked at.
@@ -48,11 +52,20 @@ pub struct ResolverConfig {
     pub source_address: Option<IpAddr>,
     /// A pin holds for at least this long, whatever the time to live says, so that a short one cannot move a host from owner to owner.
     pub shortest_pin: Millis,
+    /// How many questions may be sent in a second, repeated ones included; none without a limit.
+    pub per_second: Option<u32>,
 }
 
 impl Default for ResolverConfig {
     fn default() -> Self {
-        ResolverConfig { servers: Vec::new(), timeout: Duration::from_secs(3), attempts: 2, source_address: None, shortest_pin: 60_000 }
+        ResolverConfig {
+            servers: Vec::new(),
+            timeout: Duration::from_secs(3),
+            attempts: 2,
+            source_address: None,
+            shortest_pin: 60_000,
+            per_second: None,
+        }
     }
 }
 
@@ -70,7 +83,8 @@ pub enum ResolverConfigError {
 /// Asks the DNS. Never reads the hosts file and never appends a search domain: a crawled name is always absolute.
 #[derive(Clone)]
 pub struct Resolver {
-    dns: TokioResolver,
+    dns: hickory_resolver::Resolver<Line>,
+    questions: Arc<Questions>,
     policy: Arc<AddressPolicy>,
     shortest_pin: Millis,
     longest_wait: Duration,
@@ -86,6 +100,15 @@ struct Answer {
 impl Resolver {
     /// Makes a resolver that pins only addresses which `policy` lets be contacted.
     pub fn new(config: ResolverConfig, policy: impl Into<Arc<AddressPolicy>>) -> Result<Resolver, ResolverConfigError> {
+        Resolver::counted_by(config, policy, Arc::default())
+    }
+
+    /// The same, and its bytes count among those of a fetcher.
+    pub fn counted_by(
+        config: ResolverConfig,
+        policy: impl Into<Arc<AddressPolicy>>,
+        wire: Arc<Wire>,
+    ) -> Result<Resolver, ResolverConfigError> {
         let mut servers = if config.servers.is_empty() {
             // Only the servers are taken over: the system's search list would turn crawled names into local ones.
             let (system, _) = read_system_conf().map_err(|error| ResolverConfigError::NoSystemServers(error.to_string()))?;
@@ -100,8 +123,9 @@ impl Resolver {
             }
         }
         let attempts = config.attempts.max(1);
-        let provider = TokioRuntimeProvider::default();
-        let mut builder = TokioResolver::builder_with_config(Servers::from_name_servers(servers), provider);
+        let questions = Arc::new(Questions::new(wire, config.per_second));
+        let provider = Line::new(Arc::clone(&questions));
+        let mut builder = hickory_resolver::Resolver::builder_with_config(Servers::from_name_servers(servers), provider);
         let options = builder.options_mut();
         options.timeout = config.timeout;
         options.attempts = attempts - 1;
@@ -115,7 +139,23 @@ impl Resolver {
         let dns = builder.build().map_err(|error| ResolverConfigError::Refused(error.to_string()))?;
         let longest_wait = config.timeout.saturating_mul(2 * u32::try_from(attempts).unwrap_or(u32::MAX));
         let shortest_pin = config.shortest_pin.min(MAX_PIN);
-        Ok(Resolver { dns, policy: policy.into(), shortest_pin, longest_wait })
+        Ok(Resolver { dns, questions, policy: policy.into(), shortest_pin, longest_wait })
+    }
+
+    /// Questions that were sent since the start, and how many of them waited for their turn.
+    pub fn questions(&self) -> (u64, u64) {
+        (self.questions.sent(), self.questions.delayed())
+    }
+
+    /// Asks once, as soon as that may be.
+    async fn question(&self, name: Name, kind: RecordType, waits: &Waits) -> Result<Lookup, NetError> {
+        self.questions.turn(waits).await;
+        self.dns.lookup(name, kind).await
+    }
+
+    /// Waits for an answer as long as that may take; the time until a question may be sent comes besides.
+    async fn patiently<T>(&self, waits: &Waits, asking: impl Future<Output = T>) -> Result<T, ResolveError> {
+        waits.timeout_at(Instant::now() + self.longest_wait, asking).await.ok_or(ResolveError::TimedOut)
     }
 
     /// Finds the address to contact a host at: `pinned`, where it was before, if it still has that one; else the smallest one allowed, IPv4
@@ -124,7 +164,8 @@ impl Resolver {
         if let Some(address) = host.address() {
             return self.pin(host, None, &[address], MAX_PIN).ok_or(ResolveError::ForbiddenAddress);
         }
-        tokio::time::timeout(self.longest_wait, self.ask(host, pinned)).await.unwrap_or(Err(ResolveError::TimedOut))
+        let waits = Waits::default();
+        self.patiently(&waits, self.ask(host, pinned, &waits)).await?
     }
 
     /// The TXT records of a name, each with its strings joined; none if there is no such name, or it has no such record.
@@ -134,9 +175,8 @@ impl Resolver {
     /// The name servers did not say.
     pub async fn texts(&self, name: &str) -> Result<Vec<String>, ResolveError> {
         let name = Name::from_ascii(format!("{name}.")).map_err(|_| ResolveError::NoSuchName)?;
-        let asking = self.dns.lookup(name, RecordType::TXT);
-        let answer = tokio::time::timeout(self.longest_wait, asking).await.map_err(|_| ResolveError::TimedOut)?;
-        let lookup = match answer {
+        let waits = Waits::default();
+        let lookup = match self.patiently(&waits, self.question(name, RecordType::TXT, &waits)).await? {
             Ok(lookup) => lookup,
             Err(NetError::Dns(DnsError::NoRecordsFound(none))) if none.response_code == ResponseCode::NoError => return Ok(Vec::new()),
             Err(error) if error.is_nx_domain() => return Ok(Vec::new()),
@@ -151,32 +191,32 @@ impl Resolver {
 
     /// A first; AAAA only if that leaves no address to use, or if the host was pinned to one. A server that fails is not taken for one
     /// without IPv4: otherwise the pin would depend on when the name was looked up.
-    async fn ask(&self, host: &Host, pinned: Option<IpAddr>) -> Result<LocatedHost, ResolveError> {
+    async fn ask(&self, host: &Host, pinned: Option<IpAddr>, waits: &Waits) -> Result<LocatedHost, ResolveError> {
         let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveError::NoSuchName)?;
         if pinned.is_some_and(|pinned| pinned.is_ipv6())
-            && let Ok(answer) = self.lookup(&name, RecordType::AAAA).await?
+            && let Ok(answer) = self.lookup(&name, RecordType::AAAA, waits).await?
             && let Some(located) =
                 self.pin(host, pinned, &answer.addresses, answer.valid_for).filter(|located| Some(located.address) == pinned)
         {
             return Ok(located);
         }
-        let v4 = self.lookup(&name, RecordType::A).await?;
+        let v4 = self.lookup(&name, RecordType::A, waits).await?;
         let first = v4.as_ref().ok();
         if let Some(located) = first.and_then(|answer| self.pin(host, pinned, &answer.addresses, answer.valid_for)) {
             return Ok(located);
         }
         let forbidden = first.is_some();
-        match self.lookup(&name, RecordType::AAAA).await {
+        match self.lookup(&name, RecordType::AAAA, waits).await {
             Ok(Ok(answer)) => self.pin(host, pinned, &answer.addresses, answer.valid_for).ok_or(ResolveError::ForbiddenAddress),
             _ if forbidden => Err(ResolveError::ForbiddenAddress),
-            Ok(Err(none)) => Err(self.why_none(&none).await),
+            Ok(Err(none)) => Err(self.why_none(&none, waits).await),
             Err(failure) => Err(failure),
         }
     }
 
     /// One question. The inner error means that the name exists but has no record of the kind.
-    async fn lookup(&self, name: &Name, kind: RecordType) -> Result<Result<Answer, NoRecords>, ResolveError> {
-        let lookup = match self.dns.lookup(name.clone(), kind).await {
+    async fn lookup(&self, name: &Name, kind: RecordType, waits: &Waits) -> Result<Result<Answer, NoRecords>, ResolveError> {
+        let lookup = match self.question(name.clone(), kind, waits).await {
             Ok(lookup) => lookup,
             Err(NetError::Dns(DnsError::NoRecordsFound(none))) if none.response_code == ResponseCode::NoError => return Ok(Err(none)),
             Err(error) => return Err(failure(&error)),
@@ -197,8 +237,8 @@ impl Resolver {
 
     /// Did a chain of aliases end at a name without an address, or did the library stop following it? It reports both as
     /// "no records"; a name where it stopped still has an alias.
-    async fn why_none(&self, none: &NoRecords) -> ResolveError {
-        match self.dns.lookup(none.query.name().clone(), RecordType::CNAME).await {
+    async fn why_none(&self, none: &NoRecords, waits: &Waits) -> ResolveError {
+        match self.question(none.query.name().clone(), RecordType::CNAME, waits).await {
             Ok(lookup) if lookup.answers().iter().any(|record| matches!(record.data, RData::CNAME(_))) => ResolveError::Looping,
             _ => ResolveError::NoAddress,
         }

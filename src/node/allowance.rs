@@ -4,14 +4,14 @@ use super::{
     config::Config,
     query::{PauseReply, Reply},
 };
-use crate::io::fetcher::Wire;
+use crate::io::{fetcher::Wire, resolver::Resolver, swarm::SwarmMeter};
 use jiff::{Timestamp, tz::TimeZone};
 use nearcrawl_core::{
-    allowance::{Allowance, Kept, Limits, LocalTime},
+    allowance::{Allowance, KeptBoth, Limits, LocalTime, Outlook},
     event::Event,
 };
 use nearcrawl_model::{
-    allowance::{AllowanceView, Rest},
+    allowance::{AllowanceView, Reserve, Rest},
     time::{Millis, WallTime},
 };
 use std::{
@@ -37,6 +37,9 @@ pub struct OperatorAllowance {
     seen: u64,
     /// What the crawler was told at last.
     told: Option<Rest>,
+    outlook: Outlook,
+    swarm: SwarmAllowance,
+    rate: Option<u64>,
     /// Whether no bytes were left.
     is_spent: bool,
     /// Whether something is being stored, and when what could not be stored is tried again.
@@ -48,27 +51,71 @@ pub struct OperatorAllowance {
 /// What follows from a look.
 #[derive(Debug, Default)]
 pub struct Look {
-    /// For the crawler, if it has changed.
-    pub event: Option<Event>,
+    /// For the crawler: what has changed.
+    pub events: Vec<Event>,
     /// Requests under way are to be cancelled.
     pub stop: bool,
     /// To be stored.
-    pub keep: Option<Kept>,
+    pub keep: Option<KeptBoth>,
+}
+
+/// The bytes among members. They are counted, and never waited for: leases and votes go on.
+struct SwarmAllowance {
+    allowance: Allowance,
+    /// None in a process that is no member.
+    meter: Option<Arc<SwarmMeter>>,
+    seen: u64,
+    limit: Option<u64>,
+}
+
+impl SwarmAllowance {
+    fn look(&mut self, clock: LocalTime) {
+        let moved = self.meter.as_ref().map_or(0, |meter| meter.moved());
+        self.allowance.moved(moved.saturating_sub(self.seen), clock);
+        self.seen = moved;
+        let is_spent = self.is_spent();
+        self.meter.iter().for_each(|meter| meter.spend(is_spent));
+    }
+
+    fn is_spent(&self) -> bool {
+        self.allowance.left() == 0
+    }
 }
 
 impl OperatorAllowance {
     /// With what was kept at the last stop.
-    pub fn new(config: &Config, kept: Option<Kept>, wire: Arc<Wire>) -> OperatorAllowance {
+    pub fn new(config: &Config, kept: KeptBoth, wire: Arc<Wire>, meter: Option<Arc<SwarmMeter>>) -> OperatorAllowance {
         let given = &config.allowance;
-        let limits = Limits { per_day: given.crawl_per_day, per_month: given.crawl_per_month, hours: given.hours.clone() };
+        let limits = Limits {
+            per_day: given.crawl_per_day,
+            per_month: given.crawl_per_month,
+            hours: given.hours.clone(),
+            departs_before: u16::try_from(given.hand_over_before.as_secs() / 60).unwrap_or(u16::MAX),
+        };
+        let of_swarm = Limits { per_day: given.swarm_per_day, ..Limits::default() };
+        let swarm = SwarmAllowance { allowance: Allowance::new(of_swarm, kept.swarm), meter, seen: 0, limit: given.swarm_per_day };
         let zone = given.time_zone.clone().unwrap_or_else(TimeZone::system);
-        let allowance = Allowance::new(limits, kept);
-        OperatorAllowance { allowance, zone, wire, seen: 0, told: None, is_spent: false, keeping: false, again: None, replies: Vec::new() }
+        let allowance = Allowance::new(limits, kept.crawl);
+        let (outlook, rate) = (Outlook::default(), given.crawl_rate);
+        OperatorAllowance {
+            allowance,
+            zone,
+            wire,
+            seen: 0,
+            told: None,
+            outlook,
+            swarm,
+            rate,
+            is_spent: false,
+            keeping: false,
+            again: None,
+            replies: Vec::new(),
+        }
     }
 
     /// Connections are counted by another meter from now on, and the crawler is a new one.
     pub fn begin_anew(&mut self, wire: Arc<Wire>) {
-        (self.wire, self.seen, self.told) = (wire, 0, None);
+        (self.wire, self.seen, self.told, self.outlook) = (wire, 0, None, Outlook::default());
     }
 
     /// Returns when the bytes that may be moved run out: the meter is to be read at once.
@@ -79,12 +126,10 @@ impl OperatorAllowance {
 
     /// Reads the clock and the meter.
     pub fn look(&mut self, wall: WallTime, now: Instant) -> Look {
-        let moved = self.wire.moved();
-        self.allowance.moved(moved.saturating_sub(self.seen), local(&self.zone, wall));
-        self.seen = moved;
-        let rest = self.allowance.rest(wall);
+        let rest = self.read(wall);
         let may_keep = !self.keeping && self.again.is_none_or(|again| again <= now);
-        let keep = if may_keep { self.allowance.due() } else { None };
+        let due = |allowance: &mut Allowance| if may_keep { allowance.due() } else { None };
+        let keep = KeptBoth { crawl: due(&mut self.allowance), swarm: due(&mut self.swarm.allowance) }.any();
         self.keeping |= keep.is_some();
         self.wire.allow(self.allowance.granted());
         // Whatever else it rests for: what is under way waits for bytes that do not come.
@@ -92,9 +137,27 @@ impl OperatorAllowance {
         self.wire.close(is_spent);
         let stop = is_spent && !self.is_spent;
         self.is_spent = is_spent;
-        let event = (rest != self.told).then(|| Event::Rest(rest.clone()));
-        self.told = rest;
-        Look { event, stop, keep }
+        let mut events = Vec::new();
+        // While it rests there is nothing to foretell.
+        let back_at = if rest.is_none() { self.allowance.back_at(wall) } else { None };
+        let outlook = Outlook { back_at, swarm_spent: self.swarm.is_spent() };
+        if rest != self.told {
+            events.push(Event::Rest(rest.clone()));
+        }
+        if outlook != self.outlook {
+            events.push(Event::Outlook(outlook));
+        }
+        (self.told, self.outlook) = (rest, outlook);
+        Look { events, stop, keep }
+    }
+
+    /// Reads the meters and the clock. Why nothing may be asked, if so.
+    fn read(&mut self, wall: WallTime) -> Option<Rest> {
+        let (moved, clock) = (self.wire.moved(), local(&self.zone, wall));
+        self.allowance.moved(moved.saturating_sub(self.seen), clock);
+        self.seen = moved;
+        self.swarm.look(clock);
+        self.allowance.rest(wall)
     }
 
     /// The operator pauses it for so long, or until it is resumed. The reply follows when that is stored.
@@ -123,9 +186,13 @@ impl OperatorAllowance {
         let failed_before = self.again.is_some();
         self.again = result.is_err().then(|| now + TRY_AGAIN);
         match &result {
-            Ok(()) => self.allowance.has_kept(),
+            Ok(()) => {
+                self.allowance.has_kept();
+                self.swarm.allowance.has_kept();
+            }
             Err(why) => {
                 self.allowance.has_not_kept();
+                self.swarm.allowance.has_not_kept();
                 if !failed_before {
                     tracing::warn!("how much of the allowance is used could not be stored, and is tried again every few seconds: {why}");
                 }
@@ -154,12 +221,10 @@ impl OperatorAllowance {
     }
 
     /// At the end: nothing is moved any more. What is to be stored.
-    pub fn end(&mut self, wall: WallTime) -> Option<Kept> {
+    pub fn end(&mut self, wall: WallTime) -> Option<KeptBoth> {
         self.wire.allow(0);
-        let moved = self.wire.moved();
-        self.allowance.moved(moved.saturating_sub(self.seen), local(&self.zone, wall));
-        self.seen = moved;
-        let kept = self.allowance.at_the_end();
+        self.read(wall);
+        let kept = KeptBoth { crawl: self.allowance.at_the_end(), swarm: self.swarm.allowance.at_the_end() }.any();
         self.keeping |= kept.is_some();
         kept
     }
@@ -171,7 +236,23 @@ impl OperatorAllowance {
 
     /// What people are told of it.
     pub fn view(&self) -> AllowanceView {
-        self.allowance.view()
+        let swarm = self.swarm.allowance.view();
+        AllowanceView {
+            rate_limit_bytes: self.rate,
+            swarm_day_bytes: swarm.day_bytes,
+            swarm_day_limit_bytes: swarm.day_limit_bytes,
+            swarm_month_bytes: swarm.month_bytes,
+            ..self.allowance.view()
+        }
+    }
+
+    /// The same, with what name servers were asked, and what the limits keep it from.
+    pub fn whole_view(&self, resolver: &Resolver, wall: WallTime) -> AllowanceView {
+        let (dns_questions, dns_questions_delayed) = resolver.questions();
+        let spent = self.swarm.limit.filter(|_| self.outlook.swarm_spent).map(|limit| Reserve::SwarmSpent { limit });
+        let departing = self.outlook.back_at.map(|back| Reserve::Departing { back_in: back.0.saturating_sub(wall.0) });
+        let notes_text = spent.into_iter().chain(departing).map(|reserve| reserve.to_string()).collect();
+        AllowanceView { dns_questions, dns_questions_delayed, notes_text, ..self.view() }
     }
 }
 
@@ -195,6 +276,39 @@ mod tests {
     fn at(zone: &str, text: &str) -> LocalTime {
         let timestamp: Timestamp = text.parse().unwrap();
         local(&TimeZone::get(zone).unwrap(), WallTime(timestamp.as_millisecond() as u64))
+    }
+
+    #[test]
+    fn bytes_among_members_are_spent_once_a_day_across_starts_and_the_crawler_and_the_swarm_hear_of_it() {
+        let text = "[allowance]\nswarm_per_day = \"16MiB\"\ntime_zone = \"UTC\"";
+        let config = Config::parse(text, std::path::Path::new("node.toml")).unwrap();
+        let begin = |kept| {
+            let meter: Arc<SwarmMeter> = Arc::default();
+            (OperatorAllowance::new(&config, kept, Arc::default(), Some(Arc::clone(&meter))), meter)
+        };
+        let (mut allowance, meter) = begin(KeptBoth::default());
+        let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
+        let told = |events: &[Event]| {
+            events.iter().rev().find_map(|event| if let Event::Outlook(outlook) = event { Some(outlook.swarm_spent) } else { None })
+        };
+        let mut disk = allowance.look(wall, now).keep.unwrap();
+        allowance.kept(Ok(()), now);
+        meter.count(10 << 20);
+        let look = allowance.look(wall, now);
+        assert_eq!((told(&look.events), meter.is_spent()), (None, false));
+        disk.swarm = look.keep.unwrap().swarm;
+        allowance.kept(Ok(()), now);
+        assert!((10 << 20..12 << 20).contains(&allowance.view().swarm_day_bytes));
+        // Killed, and started again.
+        let (mut allowance, meter) = begin(disk);
+        allowance.look(wall, now);
+        assert!(allowance.view().swarm_day_bytes >= 10 << 20);
+        meter.count(6 << 20);
+        let look = allowance.look(wall, now);
+        assert_eq!((told(&look.events), meter.is_spent(), look.stop), (Some(true), true, false), "the crawl goes on");
+        assert_eq!(told(&allowance.look(wall, now).events), None, "it is told once");
+        let look = allowance.look(WallTime(wall.0 + 86_400_000), now);
+        assert_eq!((told(&look.events), meter.is_spent()), (Some(false), false), "another day");
     }
 
     #[test]

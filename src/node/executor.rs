@@ -16,8 +16,9 @@ use super::{
 use crate::io::{
     fetcher::Wire,
     request_log::RequestLog,
+    resolver::Resolver,
     store::Store,
-    swarm::{SwarmCommand, SwarmHandle},
+    swarm::{SwarmCommand, SwarmHandle, SwarmMeter},
     tasks::{self, TaskKind},
 };
 use nearcrawl_core::{
@@ -54,6 +55,9 @@ const MAX_TRANSFERS: usize = 32;
 /// Questions of these that wait for their answers. Each task that asks waits for one at a time, and these tasks are limited: there are
 /// never so many.
 const MAX_QUESTIONS: usize = 256;
+
+/// What members and readers hear that want much when the bytes among members are spent.
+const THRIFTY: &str = "its bytes of today among members are spent (allowance.swarm_per_day); ask another member, or again tomorrow";
 
 /// The pause after which a member may ask again if all of them are busy, in milliseconds.
 const LENT_AGAIN: Millis = 300;
@@ -215,6 +219,21 @@ impl Executor {
     /// The bytes of all connections to web servers.
     pub fn wire(&self) -> Arc<Wire> {
         self.web.fetcher.wire()
+    }
+
+    /// The bytes of all connections to members; none in a process that is no member.
+    pub fn swarm_meter(&self) -> Option<Arc<SwarmMeter>> {
+        self.swarm.as_ref().map(|swarm| Arc::clone(&swarm.counters().meter))
+    }
+
+    /// Asks name servers.
+    pub fn resolver(&self) -> &Resolver {
+        &self.web.resolver
+    }
+
+    /// Whether nothing large is to be sent to members: the operator's limit is reached.
+    fn is_thrifty(&self) -> bool {
+        self.swarm.as_ref().is_some_and(|swarm| swarm.counters().meter.is_spent())
     }
 
     /// Cancels all requests under way and closes all connections to web servers.
@@ -415,7 +434,8 @@ impl Executor {
 
     /// Answers a member about our files of the hierarchy, a few at a time.
     fn lend(&mut self, ticket: Ticket, wanted: Wanted) {
-        let (Some(snapshots), Ok(turn)) = (self.snapshots.clone(), Arc::clone(&self.lending).try_acquire_owned()) else {
+        let turn = if self.is_thrifty() { None } else { Arc::clone(&self.lending).try_acquire_owned().ok() };
+        let (Some(snapshots), Some(turn)) = (self.snapshots.clone(), turn) else {
             self.tell(SwarmCommand::Answer { ticket, response: Response::Busy(LENT_AGAIN) });
             return;
         };
@@ -437,6 +457,9 @@ impl Executor {
 
     /// Asks a member for the servers that it has on record, or their runs, for a reader.
     pub fn relay_rows(&mut self, of: AccessPoint, rows: RowsOf, after: Option<Host>, asker: RowsAsker) {
+        if self.is_thrifty() {
+            return answer_rows(self.swarm.as_ref(), asker, Err(THRIFTY.to_owned()));
+        }
         let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
             return answer_rows(self.swarm.as_ref(), asker, Err("too many readers ask at once; ask again in a second".to_owned()));
         };
@@ -482,8 +505,12 @@ impl Executor {
 
     /// Reads pages or links from our journals. A member is told to ask again if others are being answered; everybody else waits.
     pub fn export(&mut self, order: Box<ExportOrder>, asker: ExportAsker) {
+        let is_thrifty = self.is_thrifty();
         let (store, swarm, exporting) = (self.store.clone(), self.swarm.clone(), Arc::clone(&self.exporting));
         self.spawn_told(async move {
+            if is_thrifty && !matches!(asker, ExportAsker::Here(_)) {
+                return exports::answer(swarm.as_ref(), asker, Err(THRIFTY.to_owned()));
+            }
             let turn = match asker {
                 ExportAsker::Member(_) => exporting.try_acquire_owned().ok(),
                 ExportAsker::Reader(_) | ExportAsker::Here(_) => exporting.acquire_owned().await.ok(),
@@ -501,6 +528,10 @@ impl Executor {
         if query.of == ExportOf::Events {
             let why = format!("{} tells its events only itself; ask it with --member", of.short());
             exports::answer(swarm.as_ref(), asker, Err(why));
+            return;
+        }
+        if self.is_thrifty() {
+            exports::answer(swarm.as_ref(), asker, Err(THRIFTY.to_owned()));
             return;
         }
         let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {

@@ -1,6 +1,7 @@
 //! What does a monitoring system see? Counters and gauges by name, taken over from a [`StatusView`].
 
 use nearcrawl_model::{
+    allowance::AllowanceView,
     receipt::MAX_CONTACTS,
     view::{DelegationView, MigrationView, State, StatusView},
 };
@@ -41,6 +42,10 @@ pub struct Metrics {
     probes: Counter,
     lookups: Counter,
     lookups_repeated: Counter,
+    dns_questions: Counter,
+    dns_questions_delayed: Counter,
+    budget_used: Family<Labels, Gauge>,
+    budget_max: Family<Labels, Gauge>,
     delegated: Family<Labels, Counter>,
     delegated_by_probes: Family<Labels, Counter>,
     probes_for_others: Counter,
@@ -109,6 +114,10 @@ impl Metrics {
             probes: Counter::default(),
             lookups: Counter::default(),
             lookups_repeated: Counter::default(),
+            dns_questions: Counter::default(),
+            dns_questions_delayed: Counter::default(),
+            budget_used: Family::default(),
+            budget_max: Family::default(),
             delegated: Family::default(),
             delegated_by_probes: Family::default(),
             probes_for_others: Counter::default(),
@@ -169,6 +178,11 @@ impl Metrics {
             "Look-ups in the DNS that failed for the moment and are repeated",
             self.lookups_repeated.clone(),
         );
+        r.register("dns_questions", "Questions sent to name servers, repeated ones included", self.dns_questions.clone());
+        let help = "Questions to name servers that waited for their turn";
+        r.register("dns_questions_delayed", help, self.dns_questions_delayed.clone());
+        r.register("budget_used_bytes", "Bytes moved in this day or month, by budget", self.budget_used.clone());
+        r.register("budget_max_bytes", "How many they may be, by budget; without a limit there is no line", self.budget_max.clone());
         r.register("delegated_subnets", "Subnets given an owner by a search run here, by policy", self.delegated.clone());
         let help = "Subnets given an owner by a search run here, by the number of probes that it took";
         r.register("delegated_subnets_by_probes", help, self.delegated_by_probes.clone());
@@ -210,6 +224,21 @@ impl Metrics {
         r.register("task_panics", "Background tasks that panicked, by kind: each is a fault of nearcrawl", self.task_panics.clone());
     }
 
+    fn update_budgets(&self, allowance: &AllowanceView) {
+        count(&self.dns_questions, allowance.dns_questions);
+        count(&self.dns_questions_delayed, allowance.dns_questions_delayed);
+        let budgets = [
+            ("crawl-day", allowance.day_bytes, allowance.day_limit_bytes),
+            ("crawl-month", allowance.month_bytes, allowance.month_limit_bytes),
+            ("swarm-day", allowance.swarm_day_bytes, allowance.swarm_day_limit_bytes),
+            ("swarm-month", allowance.swarm_month_bytes, None),
+        ];
+        for (budget, used, limit) in budgets {
+            set(&self.budget_used.get_or_create(&label("budget", budget)), used);
+            limit.iter().for_each(|limit| set(&self.budget_max.get_or_create(&label("budget", budget)), *limit));
+        }
+    }
+
     /// Copies the values of a status into the metrics.
     pub fn update(&self, status: &StatusView) {
         // The classes that a family has may change from one status to the next: old series must not stay.
@@ -244,6 +273,7 @@ impl Metrics {
         count(&self.probes, status.work.probes);
         count(&self.lookups, status.work.lookups);
         count(&self.lookups_repeated, status.work.lookups_repeated);
+        self.update_budgets(&status.allowance);
         self.update_delegation(&status.delegation);
         self.update_migration(&status.migration);
         for cache in &status.caches {

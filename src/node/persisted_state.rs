@@ -6,7 +6,7 @@ use super::{
     store_queue::{admissions_page, contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
 };
 use crate::io::{store::Store, swarm::SwarmSecrets};
-use nearcrawl_core::{allowance::Kept, delegation::contacts::PAGES};
+use nearcrawl_core::{allowance::KeptBoth, delegation::contacts::PAGES};
 use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, survey::MAX_SURVEYS, url::PageUrl};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -22,6 +22,7 @@ const ADDRESSES: &str = "addresses";
 const SEEDS: &str = "seeds";
 const PLACE: &str = "place";
 const ALLOWANCE: &str = "allowance";
+const SWARM_ALLOWANCE: &str = "swarm allowance";
 const TOTALS: &str = "totals";
 const STORE_ID: &str = "store";
 
@@ -69,7 +70,7 @@ pub struct PersistedState {
     /// The surveys.
     pub surveys: Vec<Vec<u8>>,
     /// How much of the operator's allowance is used.
-    pub allowance: Option<Kept>,
+    pub allowance: KeptBoth,
     /// The totals that were told last.
     pub totals: Option<Vec<u8>>,
     /// What was probed for them.
@@ -110,7 +111,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         voting: store.voting_all().await?,
         contacts,
         surveys,
-        allowance: get(store, ALLOWANCE).await?,
+        allowance: KeptBoth { crawl: get(store, ALLOWANCE).await?, swarm: get(store, SWARM_ALLOWANCE).await? },
         totals: store.meta_get(TOTALS).await?,
         survey_probes,
         opt_outs,
@@ -154,8 +155,14 @@ pub async fn keep_members(store: &Store, members: &BTreeSet<AccessPoint>, addres
 }
 
 /// Stores how much of the operator's allowance is used, and whether he paused the daemon.
-pub async fn keep_allowance(store: &Store, kept: &Kept) -> Result<(), NodeError> {
-    put(store, ALLOWANCE, kept).await
+pub async fn keep_allowance(store: &Store, kept: &KeptBoth) -> Result<(), NodeError> {
+    if let Some(crawl) = &kept.crawl {
+        put(store, ALLOWANCE, crawl).await?;
+    }
+    match &kept.swarm {
+        Some(swarm) => put(store, SWARM_ALLOWANCE, swarm).await,
+        None => Ok(()),
+    }
 }
 
 /// Stores totals that were told.

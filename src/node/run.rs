@@ -157,7 +157,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {
         handler: QueryHandler::new(&config, secrets),
-        allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire()),
+        allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire(), executor.swarm_meter()),
         totals: ToldTotals::begin(persisted.totals.as_deref(), clock::now()),
         config,
         identity,
@@ -434,8 +434,8 @@ impl Daemon {
     /// Tells the crawler what its operator lets it do now, and has kept how much of that is used.
     fn look_at_allowance(&mut self) {
         let look = self.allowance.look(clock::now().wall, std::time::Instant::now());
-        self.handler.allowance(self.allowance.view());
-        if let Some(event) = look.event {
+        self.handler.allowance(self.allowance.whole_view(self.executor.resolver(), clock::now().wall));
+        for event in look.events {
             self.hear(event);
         }
         if look.stop {

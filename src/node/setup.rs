@@ -182,18 +182,23 @@ pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, N
     let source_address = config.crawl.source_address;
     let user_agent = config.user_agent();
     let from = config.contact.clone().filter(|contact| contact.contains('@'));
-    let fetcher = FetcherConfig { user_agent: user_agent.clone(), from, source_address, limits, key, evaluate: config.crawl.evaluation };
+    let rate = config.allowance.crawl_rate;
+    let fetcher =
+        FetcherConfig { user_agent: user_agent.clone(), from, source_address, limits, key, evaluate: config.crawl.evaluation, rate };
     let resolver = ResolverConfig {
         servers: config.dns.servers.clone(),
         timeout: config.dns.timeout,
         attempts: config.dns.attempts as usize,
         source_address,
         shortest_pin: millis(config.dns.min_ttl),
+        per_second: (config.dns.max_per_second > 0).then_some(config.dns.max_per_second),
     };
+    let fetcher = Fetcher::with_tls(fetcher, Arc::clone(&policy), WebTls::with_authorities(&fetch.ca_files)?)?;
+    let prober = Prober::new(source_address, Arc::clone(&policy), ProbeTimeouts::default(), &user_agent)?;
     Ok(WebClients {
-        fetcher: Fetcher::with_tls(fetcher, Arc::clone(&policy), WebTls::with_authorities(&fetch.ca_files)?)?,
-        prober: Prober::new(source_address, Arc::clone(&policy), ProbeTimeouts::default(), &user_agent)?,
-        resolver: Resolver::new(resolver, policy)?,
+        prober: prober.counted_by(fetcher.wire()),
+        resolver: Resolver::counted_by(resolver, policy, fetcher.wire())?,
+        fetcher,
         denied,
         seen_at,
     })

@@ -43,19 +43,25 @@ impl HttpSite for LongPages {
 const SERVERS: u32 = 4;
 
 async fn swarm(site: LongPages, allowance: &str) -> Swarm {
+    let mut swarm = prepared(1, site, allowance, 20).await;
+    swarm.start([0]).await;
+    swarm
+}
+
+/// So many daemons that are not started yet, and servers that rest so long between requests.
+async fn prepared(daemons: usize, site: LongPages, allowance: &str, min_delay_ms: u64) -> Swarm {
     let ground = Ground::claim();
-    let places = Places::new(ground.net, 1, 7);
-    let IpAddr::V4(first) = places.lands[0].subnet.first() else { unreachable!("places are IPv4") };
+    let places = Places::new(ground.net, daemons, 7);
+    // The first subnet is the first daemon's own network, which moves to nobody.
+    let IpAddr::V4(first) = places.lands[daemons - 1].subnet.first() else { unreachable!("places are IPv4") };
     let name = |number: u32| -> (Host, IpAddr) {
         (format!("h{number}.ke.test").parse().unwrap(), Ipv4Addr::from_bits(first.to_bits() + 9 + number).into())
     };
     let names = (0..SERVERS).map(name).collect();
     let timers = Box::leak(format!("{QUICK_TIMERS}\n[allowance]\ntime_zone = \"UTC\"\n{allowance}").into_boxed_str());
-    let habits = Habits { delay_factor: 0, min_delay_ms: 20, timers, ..Habits::default() };
-    let point = places.access_points[0];
-    let mut swarm = Swarm::prepare(ground, Arc::new(site), places.registry_files(), names, &[point], habits).await;
-    swarm.start([0]).await;
-    swarm
+    let habits = Habits { delay_factor: 0, min_delay_ms, timers, ..Habits::default() };
+    let points = &places.access_points[..daemons];
+    Swarm::prepare(ground, Arc::new(site), places.registry_files(), names, points, habits).await
 }
 
 async fn seed(swarm: &Swarm) {
@@ -167,5 +173,121 @@ async fn outside_of_its_hours_it_asks_nothing() {
     assert!(paused.state_text.contains("allowance.hours") && paused.state_text.contains("1 d "), "{}", paused.state_text);
     stays_quiet(&swarm).await;
     assert_eq!(asked(&swarm), 0);
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn a_rate_holds_over_all_servers_and_costs_no_page() {
+    const RATE: u64 = 128 << 10;
+    let mut swarm = swarm(LongPages::new(4, 100_000), "crawl_rate = \"128KiB\"").await;
+    let begun = status(&swarm).await;
+    let since = std::time::Instant::now();
+    seed(&swarm).await;
+    let mut most = 0.0f64;
+    let all = loop {
+        let before = since.elapsed();
+        let status = status(&swarm).await;
+        let moved = status.allowance.day_bytes - begun.allowance.day_bytes;
+        // What a tenth of a second brings may be ahead of it.
+        most = most.max(moved as f64 - since.elapsed().as_secs_f64() * RATE as f64);
+        if status.state == State::Idle {
+            break (before, moved);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let (took, moved) = all;
+    assert!(took >= Duration::from_secs(10), "{took:?}");
+    assert!(moved >= 1_600_000 && most <= (RATE / 10) as f64, "{moved} bytes in {took:?}, {most} ahead of the rate");
+    let records = swarm.records(0).await.unwrap();
+    assert_eq!(records.iter().map(|record| (record.pages, record.failed)).fold((0, 0), |(a, b), (c, d)| (a + c, b + d)), (20, 0));
+    let said = swarm.cli(0, &["status"]).await;
+    assert!(said.contains("at most 128.0 KiB a second") || said.contains("at most 131"), "{said}");
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn questions_and_bytes_among_members_are_counted_and_kept_across_starts() {
+    let mut swarm = prepared(2, LongPages::new(5, 1_000), "", 20).await;
+    swarm.start([0, 1]).await;
+    seed(&swarm).await;
+    let counted = |status: &StatusView| (status.allowance.swarm_day_bytes, status.allowance.dns_questions);
+    let url = format!("http://{}:4880/api/status", swarm.daemons[0].address);
+    let client = nearcrawl::io::client::client().no_proxy().build().unwrap();
+    let all = swarm
+        .until("all is fetched, and both have talked", LONG_ENOUGH, async || {
+            let status: StatusView =
+                client.get(&url).send().await.map_err(|why| why.to_string())?.json().await.map_err(|why| why.to_string())?;
+            let (bytes, questions) = counted(&status);
+            if bytes > 20_000 && questions > 0 && status.allowance.day_bytes > 1_000 {
+                Ok(status)
+            } else {
+                Err(format!("{:?}", status.allowance))
+            }
+        })
+        .await;
+    // A kill may cost up to 32 MiB of what is counted without a limit; a stop in good order costs nothing.
+    assert!(swarm.daemons[0].stop().await);
+    swarm.start([0]).await;
+    let after = status(&swarm).await;
+    assert!(after.allowance.swarm_day_bytes >= all.allowance.swarm_day_bytes, "{:?}", after.allowance);
+    let said = swarm.cli(0, &["status"]).await;
+    assert!(said.contains("swarm bytes") && said.contains("to name servers"), "{said}");
+    assert!(swarm.stop().await);
+}
+
+/// The time of day in UTC, so many minutes from now.
+fn time_of_day(minutes: i64) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let minute = (i64::try_from(now / 60).unwrap() + minutes).rem_euclid(1_440);
+    format!("{:02}:{:02}", minute / 60, minute % 60)
+}
+
+async fn status_of(swarm: &Swarm, daemon: usize) -> StatusView {
+    serde_json::from_str(&swarm.cli(daemon, &["status", "--json"]).await).unwrap()
+}
+
+#[tokio::test]
+async fn before_its_hours_end_a_daemon_gives_what_has_work_to_one_that_is_awake() {
+    // Pages for many minutes.
+    let mut swarm = prepared(2, LongPages::new(900, 1_000), "", 1_000).await;
+    let path = swarm.common.directory.join(format!("{}.toml", swarm.daemons[0].address));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let hours = format!("[allowance]\nhours = [\"{}-{}\"]\nhand_over_before = \"1m\"", time_of_day(-120), time_of_day(3));
+    std::fs::write(&path, text.replace("[allowance]", &hours)).unwrap();
+    swarm.start([0, 1]).await;
+    // Who is paused is given nothing: the one whose hours end gets it.
+    swarm.cli(1, &["pause"]).await;
+    seed(&swarm).await;
+    until_state(&mut swarm, State::Fetching).await;
+    let owned = status_of(&swarm, 0).await.subnets_owned;
+    assert!(owned > 0 && status_of(&swarm, 1).await.work.pages == 0);
+    swarm.cli(1, &["resume"]).await;
+    let url = |swarm: &Swarm, daemon: usize| format!("http://{}:4880/api/status", swarm.daemons[daemon].address);
+    let (here, there) = (url(&swarm, 0), url(&swarm, 1));
+    let client = nearcrawl::io::client::client().no_proxy().build().unwrap();
+    let ask = async |url: &str| -> Result<StatusView, String> {
+        client.get(url).send().await.map_err(|why| why.to_string())?.json().await.map_err(|why| why.to_string())
+    };
+    let told = swarm
+        .until("it says what it will do", Duration::from_secs(240), async || {
+            let status = ask(&here).await?;
+            if status.allowance.notes_text.is_empty() { Err(status.state_text) } else { Ok(status.allowance.notes_text) }
+        })
+        .await;
+    assert!(told[0].contains("allowance.hand_over_before"), "{told:?}");
+    swarm
+        .until("the other goes on while it rests", Duration::from_secs(150), async || {
+            let (gone, other) = (ask(&here).await?, ask(&there).await?);
+            let is_so = gone.state == State::Paused && other.work.pages > 0 && other.state != State::Paused;
+            if is_so { Ok(()) } else { Err(format!("{}; {}, {} pages", gone.state_text, other.state_text, other.work.pages)) }
+        })
+        .await;
+    let before = status_of(&swarm, 0).await.work.requests;
+    let mut pages: Vec<_> = swarm.log().requests().into_iter().filter(|seen| seen.method == "GET" && seen.path != "/robots.txt").collect();
+    let all = pages.len();
+    pages.sort_by(|a, b| (&a.host, &a.path).cmp(&(&b.host, &b.path)));
+    pages.dedup_by(|a, b| (&a.host, &a.path) == (&b.host, &b.path));
+    assert_eq!(all, pages.len(), "each page once, whoever asks");
+    assert_eq!(status_of(&swarm, 0).await.work.requests, before);
     assert!(swarm.stop().await);
 }

@@ -15,6 +15,12 @@ use serde::{Deserialize, Serialize};
 /// Minutes in a week.
 pub const WEEK: u16 = 7 * 24 * 60;
 
+/// A shorter rest is no reason to give a subnet away: moving it takes as long.
+const LONG: u16 = 60;
+
+/// A day's or a month's bytes are nearly spent when less than one in so many is left.
+const NEARLY: u64 = 20;
+
 /// Without a limit they are written down after so many bytes.
 const KEPT_AFTER: u64 = 32 << 20;
 
@@ -57,6 +63,17 @@ pub struct Limits {
     pub per_month: Option<u64>,
     /// When it may crawl; always, if empty.
     pub hours: Vec<Window>,
+    /// So many minutes before it may ask nothing for long, subnets with work are given away; 0 keeps them.
+    pub departs_before: u16,
+}
+
+/// What the operator's limits leave for the next while: why it should be given no more subnets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// Soon it may ask nothing for long, and again from then on.
+    pub back_at: Option<WallTime>,
+    /// The bytes among members are spent.
+    pub swarm_spent: bool,
 }
 
 /// Until when it is paused.
@@ -77,6 +94,22 @@ pub struct Kept {
     /// The day and its bytes before the clock was set back, and the same of the month.
     day_before: Option<(i64, u64)>,
     month_before: Option<(i64, u64)>,
+}
+
+/// What is kept of web servers, and of members; none of what has not changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptBoth {
+    /// Of web servers, and the pause.
+    pub crawl: Option<Kept>,
+    /// Of members.
+    pub swarm: Option<Kept>,
+}
+
+impl KeptBoth {
+    /// None if there is nothing in it.
+    pub fn any(self) -> Option<KeptBoth> {
+        (self.crawl.is_some() || self.swarm.is_some()).then_some(self)
+    }
 }
 
 /// What the operator allows.
@@ -127,7 +160,7 @@ impl Allowance {
             Some(Pause::Until(_)) => self.now.pause = None,
             None => {}
         }
-        let Limits { per_day, per_month, hours } = &self.limits;
+        let Limits { per_day, per_month, hours, .. } = &self.limits;
         if !hours.is_empty() {
             let open = |minute: u16| hours.iter().any(|window| window.has(minute));
             if !self.minute.is_some_and(open) {
@@ -138,6 +171,38 @@ impl Allowance {
         let spent = |limit: &Option<u64>, bytes: u64| limit.filter(|limit| bytes >= *limit);
         let of_month = spent(per_month, self.now.month_bytes).map(|limit| Rest::MonthSpent { limit });
         of_month.or_else(|| spent(per_day, self.now.day_bytes).map(|limit| Rest::DaySpent { limit }))
+    }
+
+    /// When it may ask again, if it soon may ask nothing for long.
+    pub fn back_at(&self, wall: WallTime) -> Option<WallTime> {
+        let minute = self.minute.filter(|_| self.limits.departs_before > 0)?;
+        let away = self.closing(minute).or_else(|| self.running_out(minute))?;
+        let whole = wall.0 - wall.0 % 60_000;
+        Some(WallTime(whole + u64::from(away) * 60_000))
+    }
+
+    /// In how many minutes its next hours begin, if the present ones end soon and the rest is long.
+    fn closing(&self, minute: u16) -> Option<u16> {
+        let Limits { hours, departs_before, .. } = &self.limits;
+        let open = |after: u16| hours.iter().any(|window| window.has((minute + after) % WEEK));
+        if hours.is_empty() || !open(0) {
+            return None;
+        }
+        let ends_in = (1..=*departs_before).find(|after| !open(*after))?;
+        let begins_in = (ends_in..ends_in + WEEK).find(|after| open(*after))?;
+        (begins_in - ends_in >= LONG).then_some(begins_in)
+    }
+
+    /// In how many minutes there will be bytes again, if those of the day or the month are nearly spent and that is long.
+    fn running_out(&self, minute: u16) -> Option<u16> {
+        const DAY: u16 = 24 * 60;
+        let nearly = |limit: Option<u64>, bytes: u64| limit.is_some_and(|limit| limit.saturating_sub(bytes) < limit / NEARLY);
+        let midnight = DAY - minute % DAY;
+        if nearly(self.limits.per_month, self.now.month_bytes) {
+            // At least a day, most likely more.
+            return Some(midnight + DAY);
+        }
+        (nearly(self.limits.per_day, self.now.day_bytes) && midnight >= LONG).then_some(midnight)
     }
 
     /// How many bytes may still be moved today.
@@ -205,6 +270,7 @@ impl Allowance {
             day_limit_bytes: self.limits.per_day,
             month_bytes: self.now.month_bytes,
             month_limit_bytes: self.limits.per_month,
+            ..AllowanceView::default()
         }
     }
 }
@@ -257,7 +323,7 @@ mod tests {
     }
 
     fn limits(per_day: Option<u64>, per_month: Option<u64>) -> Limits {
-        Limits { per_day, per_month, hours: Vec::new() }
+        Limits { per_day, per_month, ..Limits::default() }
     }
 
     #[test]
@@ -309,6 +375,33 @@ mod tests {
         assert_eq!((rest(1_440 + 8 * 60 - 1), rest(1_440 + 8 * 60)), (None, Some(10 * 60)));
         assert_eq!((rest(0), rest(119), rest(120)), (None, None, Some(16 * 60)), "Sunday's go on into Monday");
         assert_eq!((rest(5 * 1_440), rest(5 * 1_440 + 8 * 60)), (None, Some(36 * 60)), "Friday's until Saturday morning");
+    }
+
+    #[test]
+    fn a_long_rest_is_foretold_some_minutes_before_it_begins_and_a_short_one_is_not() {
+        // From 18:00 to 8:00, with a break from 3:00 to 3:30.
+        let hours: Vec<_> = (0..7)
+            .flat_map(|day| [(18 * 60, 9 * 60), (27 * 60 + 30, 4 * 60 + 30)].map(|(from, minutes)| (day * 1_440 + from, minutes)))
+            .map(|(from, minutes)| Window { from: from % WEEK, minutes })
+            .collect();
+        let mut allowance = Allowance::new(Limits { hours, departs_before: 10, ..Limits::default() }, None);
+        let wall = |minute: u16| WallTime(u64::from(minute) * 60_000 + 1_234);
+        assert_eq!(allowance.back_at(wall(0)), None, "nobody has looked at the clock yet");
+        let mut back_in = |minute: u16| {
+            allowance.moved(0, at(1, minute));
+            allowance.back_at(wall(minute)).map(|back| (back.0 / 60_000) as i64 - i64::from(minute))
+        };
+        assert_eq!((back_in(7 * 60 + 49), back_in(7 * 60 + 50), back_in(8 * 60 - 1)), (None, Some(10 * 60 + 10), Some(10 * 60 + 1)));
+        assert_eq!(back_in(8 * 60), None, "too late");
+        assert_eq!(back_in(2 * 60 + 55), None, "half an hour");
+        assert_eq!(back_in(WEEK - 1), None, "Sunday night goes on into Monday");
+        let mut allowance = Allowance::new(Limits { departs_before: 10, ..limits(Some(1_000), None) }, None);
+        allowance.moved(949, at(7, MONDAY_NOON));
+        assert_eq!(allowance.back_at(wall(0)), None);
+        allowance.moved(2, at(7, MONDAY_NOON));
+        assert_eq!(allowance.back_at(WallTime(0)), Some(WallTime(12 * 3_600_000)), "at midnight");
+        allowance.moved(0, at(7, 1_400));
+        assert_eq!(allowance.back_at(WallTime(0)), None, "that is soon");
     }
 
     #[test]

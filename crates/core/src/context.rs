@@ -1,6 +1,7 @@
 //! What every machine is given: time, identity, settings, counters, and where its commands go.
 
 use crate::{
+    allowance::Outlook,
     event::{Command, PeerCommand},
     opt_out::in_force::OptedOut,
     pending::Pending,
@@ -61,6 +62,8 @@ pub(crate) struct Context {
     pub(crate) tick_due: Moment,
     /// Why the operator lets nothing be asked of any server now, if so.
     pub(crate) rest: Option<Rest>,
+    /// What keeps it from taking more subnets.
+    pub(crate) outlook: Outlook,
 }
 
 impl Context {
@@ -92,6 +95,7 @@ impl Context {
             rounds: 0,
             tick_due: now.moment,
             rest: None,
+            outlook: Outlook::default(),
             settings,
         }
     }
@@ -104,6 +108,11 @@ impl Context {
     /// Whether anything may be asked of servers and name servers now: its operator lets it, and this access point may be a member.
     pub(crate) fn may_ask_servers(&self) -> bool {
         self.rest.is_none() && !self.is_excluded()
+    }
+
+    /// Whether it may be given subnets: it can look after them for a while.
+    pub(crate) fn takes_subnets(&self) -> bool {
+        self.outlook == Outlook::default()
     }
 
     /// Whether this access point may be no member.

@@ -107,6 +107,7 @@ impl Crawler {
             Event::Tick => {}
             Event::Room(room) => self.crawl.disk_space(room),
             Event::Rest(rest) => self.context.rest = rest,
+            Event::Outlook(outlook) => self.context.outlook = outlook,
             Event::Seeds(urls) => self.seeds(urls),
             Event::Wanted(host) => self.routing.find(&mut self.context, &self.membership, &host),
             Event::CrossTableWanted(by) => self.cross_table_wanted(by),

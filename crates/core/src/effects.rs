@@ -678,7 +678,7 @@ impl Crawler {
 
     /// A subnet's steward asks us to probe.
     pub(crate) fn probe_for(&mut self, steward: (AccessPoint, Ticket), order: ProbeOrder) {
-        let held_back = self.view().held_back().is_some();
+        let held_back = self.view().held_back().is_some() || !self.context.takes_subnets();
         let (delegation, context, others) = self.delegating();
         delegation.probe_for(context, others, steward, order, held_back);
     }
@@ -1620,6 +1620,14 @@ impl Crawler {
         self.migration.expire_incoming(&self.context);
         for subnet in self.migration.outgoing() {
             self.migrate(|migration, cx, around| migration.step(cx, around, subnet));
+        }
+    }
+
+    /// Gives away what has work while we may ask nothing.
+    pub(crate) fn tick_departure(&mut self) {
+        match self.context.outlook.back_at {
+            Some(back_at) => self.migrate(|migration, cx, around| migration.depart(cx, around, back_at)),
+            None => self.migration.stays(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What happened, and what shall be done? The closed sets of causes and wishes between the crawler and the world.
 
 use crate::{
+    allowance::Outlook,
     crawl::scope::Scope,
     hierarchy_version::{editions::Found, machine::AtHand},
     replication::replicas::CopyOrder,
@@ -41,6 +42,8 @@ pub enum Event {
     Room(bool),
     /// Why the operator lets nothing be asked of any server from now on; none if he does.
     Rest(Option<Rest>),
+    /// What its operator's limits leave for the next while.
+    Outlook(Outlook),
     /// The operator changed which hosts are in scope and which are denied.
     Scope(Box<Scope>),
     /// People named starting points.

@@ -38,6 +38,7 @@ pub(crate) const TIMERS: &[Timer] = &[
     timer("replication", "asks again for journals of subnets that became ours; begins with what came", 1, Crawler::tick_recovery),
     timer("ownership", "claims what dead or leaving members left, when it is our turn", 1, Crawler::tick_take_over),
     timer("migration", "takes each hand-over a step further, or calls it off; forgets offers that came to nothing", 1, Crawler::tick_moves),
+    timer("migration", "gives subnets with work away before its operator's hours end", SECOND, Crawler::tick_departure),
     timer("migration", "measures our load; once a minute adjusts the price and sheds load", 1, Crawler::tick_load),
     timer("delegation", "acts on watched claims; next probe, award or reminder of each round that is due", 1, Crawler::tick_settlement),
     timer("routing", "sends URLs whose owner is known, looks again for the others", 1, Crawler::route),

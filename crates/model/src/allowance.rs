@@ -102,6 +102,62 @@ pub struct AllowanceView {
     /// How many they may be; left out without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub month_limit_bytes: Option<u64>,
+    /// How many bytes to and from web servers there may be in a second; left out without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit_bytes: Option<u64>,
+    /// Bytes to and from members today; of QUIC an estimate.
+    #[serde(default)]
+    pub swarm_day_bytes: u64,
+    /// How many they may be; left out without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swarm_day_limit_bytes: Option<u64>,
+    /// Bytes to and from members in this month.
+    #[serde(default)]
+    pub swarm_month_bytes: u64,
+    /// Questions sent to name servers since the start, repeated ones included.
+    #[serde(default)]
+    pub dns_questions: u64,
+    /// Those of them that waited for their turn (`dns.max_per_second`).
+    #[serde(default)]
+    pub dns_questions_delayed: u64,
+    /// What the limits keep it from besides asking servers, in sentences.
+    #[serde(default)]
+    pub notes_text: Vec<String>,
+}
+
+/// Why it takes no further subnets, though it may crawl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reserve {
+    /// The bytes among members are spent.
+    SwarmSpent {
+        /// How many they may be a day.
+        limit: u64,
+    },
+    /// Soon it may ask nothing for long.
+    Departing {
+        /// In how long it may again.
+        back_in: Millis,
+    },
+}
+
+/// The sentence that people read.
+impl fmt::Display for Reserve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reserve::SwarmSpent { limit } => write!(
+                f,
+                "its {} of today among members (allowance.swarm_per_day) are spent: it sends no editions and exports, relays for nobody new, and \
+                 takes no further subnets; leases, votes and copies of what was fetched go on",
+                Size(*limit)
+            ),
+            Reserve::Departing { back_in } => write!(
+                f,
+                "soon it may ask nothing, and again in {} (allowance.hand_over_before): subnets with work go to other members, and no further ones \
+                 are taken",
+                Span(*back_in)
+            ),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -114,6 +170,9 @@ mod tests {
         assert_eq!(paused.to_string(), "paused by its operator until 2023-11-14 22:13 UTC");
         assert!(Rest::DaySpent { limit: 16 << 20 }.to_string().starts_with("its 16 MiB of today (allowance.crawl_per_day)"));
         assert!(Rest::MonthSpent { limit: 30 << 30 }.to_string().starts_with("its 30 GiB of this month"));
+        assert!(
+            Reserve::SwarmSpent { limit: 1 << 30 }.to_string().starts_with("its 1 GiB of today among members (allowance.swarm_per_day)")
+        );
         assert!(Rest::DaySpent { limit: 20_000_001 }.to_string().starts_with("its 20000001 bytes of today"));
     }
 }

@@ -4,12 +4,17 @@ use super::{
     buffers::{Buffers, LARGE},
     decode::Decoder,
     limits::FetchLimits,
+    pace::Deadline,
 };
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use nearcrawl_model::fetch::FetchError;
-use std::{error::Error as _, io, time::Instant};
-use tokio::{sync::SemaphorePermit, time::timeout_at};
+use std::{
+    error::Error as _,
+    io,
+    time::{Duration, Instant},
+};
+use tokio::sync::SemaphorePermit;
 
 /// What reading a body came to.
 pub struct BodyRead<'a> {
@@ -22,6 +27,9 @@ pub struct BodyRead<'a> {
     /// The right to hold the body, if it is large.
     pub permit: Option<SemaphorePermit<'a>>,
 }
+
+/// Longer than any deadline.
+const LONG: Duration = Duration::from_secs(86_400);
 
 /// How much of a body is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +54,7 @@ pub async fn read<'a>(
     wanted: Wanted,
     (limits, buffers): (&FetchLimits, &'a Buffers),
     sent: Instant,
-    deadline: Instant,
+    deadline: &Deadline,
 ) -> BodyRead<'a> {
     let (mut wire_bytes, mut pieces) = (0u64, 0u64);
     let failed = |wire_bytes, failure| BodyRead { wire_bytes, bytes: Err(failure), to_the_end: false, permit: None };
@@ -57,12 +65,11 @@ pub async fn read<'a>(
         return failed(0, FetchError::BodyTooLarge);
     }
     loop {
-        let until = deadline.min(Instant::now() + limits.read_idle);
-        let piece = match timeout_at(until.into(), body.frame()).await {
-            Err(_) => return failed(wire_bytes, FetchError::BodyTimeout),
-            Ok(None) => break,
-            Ok(Some(Err(error))) => return failed(wire_bytes, body_failure(&error)),
-            Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+        let piece = match deadline.within(limits.read_idle, body.frame()).await {
+            None => return failed(wire_bytes, FetchError::BodyTimeout),
+            Some(None) => break,
+            Some(Some(Err(error))) => return failed(wire_bytes, body_failure(&error)),
+            Some(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
         };
         wire_bytes += piece.len() as u64;
         pieces += 1;
@@ -83,12 +90,12 @@ pub async fn read<'a>(
             (Err(failure), _) => return failed(wire_bytes, failure),
         }
         if permit.is_none() && decoder.decoded() > LARGE {
-            permit = timeout_at(deadline.into(), buffers.large()).await.ok().flatten();
+            permit = turn(buffers, deadline).await;
             if permit.is_none() {
                 return failed(wire_bytes, FetchError::BodyTimeout);
             }
         }
-        let elapsed = sent.elapsed();
+        let elapsed = sent.elapsed().saturating_sub(deadline.waited());
         if elapsed > limits.slow_start && (wire_bytes as f64) < limits.min_rate as f64 * elapsed.as_secs_f64() && !body.is_end_stream() {
             return failed(wire_bytes, FetchError::BodyTimeout);
         }
@@ -99,21 +106,29 @@ pub async fn read<'a>(
     }
 }
 
+/// The right to hold a large body. Where bodies come slowly by our own limit, so do those that hold it now: it is waited for as long as they take.
+async fn turn<'a>(buffers: &'a Buffers, deadline: &Deadline) -> Option<SemaphorePermit<'a>> {
+    if deadline.waited().is_zero() { deadline.within(LONG, buffers.large()).await.flatten() } else { deadline.aside(buffers.large()).await }
+}
+
 /// Reads an unwanted body away if it is small and comes at once. Says how much came, and whether that was all.
-pub async fn drain(mut body: Incoming, limits: &FetchLimits) -> (u64, bool) {
+pub async fn drain(mut body: Incoming, limits: &FetchLimits, deadline: &Deadline) -> (u64, bool) {
     let mut wire_bytes = 0u64;
     if body.size_hint().lower() > limits.drain_bytes {
         return (0, false);
     }
-    let until = Instant::now() + limits.drain;
-    while wire_bytes <= limits.drain_bytes {
-        match timeout_at(until.into(), body.frame()).await {
-            Ok(None) => return (wire_bytes, true),
-            Ok(Some(Ok(frame))) => wire_bytes += frame.data_ref().map_or(0, |data| data.len() as u64),
-            Ok(Some(Err(_))) | Err(_) => return (wire_bytes, false),
+    let draining = async {
+        while wire_bytes <= limits.drain_bytes {
+            match body.frame().await {
+                None => return true,
+                Some(Ok(frame)) => wire_bytes += frame.data_ref().map_or(0, |data| data.len() as u64),
+                Some(Err(_)) => return false,
+            }
         }
-    }
-    (wire_bytes, false)
+        false
+    };
+    let to_the_end = deadline.within(limits.drain, draining).await.unwrap_or(false);
+    (wire_bytes, to_the_end)
 }
 
 /// A body that breaks off was closed by the server; one whose framing is wrong is not HTTP.

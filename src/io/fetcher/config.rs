@@ -19,6 +19,8 @@ pub struct FetcherConfig {
     pub key: FingerprintKey,
     /// Whether failures are looked for in pages.
     pub evaluate: bool,
+    /// Bytes a second over all its connections; none as fast as they come.
+    pub rate: Option<u64>,
 }
 
 /// Why a fetcher or prober cannot be made.

@@ -4,6 +4,7 @@ use super::{
     dial::dial,
     facts,
     limits::FetchLimits,
+    pace::Waits,
     tls::WebTls,
     wire::{Counted, Wire},
 };
@@ -187,17 +188,19 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Connects and, for https, completes the TLS handshake.
-    pub async fn open(&self, address: SocketAddr, line: Line) -> Result<Connection, FetchError> {
+    /// Connects and, for https, completes the TLS handshake, until the deadline.
+    pub async fn open(&self, address: SocketAddr, line: Line, deadline: Instant) -> Result<Connection, FetchError> {
         let begun = Instant::now();
-        let stream = dial(address, self.source, &self.policy, self.limits.connect).await?;
+        let patience = |limit: Duration| limit.min(deadline.saturating_duration_since(Instant::now()));
+        let stream = dial(address, self.source, &self.policy, patience(self.limits.connect), self.wire.buffer()).await?;
         let stood_after = begun.elapsed();
         let stream = Counted::new(stream, Arc::clone(&self.wire));
+        let waits = stream.waits();
         self.opened.fetch_add(1, Ordering::Relaxed);
         let (transport, facts) = match &line.secure {
             None => (Transport::Plain(stream), Vec::new()),
             Some(host) => {
-                let secure = self.tls.secure(stream, host, self.limits.tls).await?;
+                let secure = self.tls.secure(stream, host, patience(self.limits.tls), &waits).await?;
                 let facts = facts::of_session(secure.get_ref().1);
                 (Transport::Secure(Box::new(secure)), facts)
             }
@@ -216,7 +219,7 @@ impl Opening {
             let _running = tasks::begin(TaskKind::Connection);
             driving.await
         });
-        Ok(Connection { sender, driver, meter, line, stood_after, facts, busy: false, idle_since: Instant::now() })
+        Ok(Connection { sender, driver, meter, waits, line, stood_after, facts, busy: false, idle_since: Instant::now() })
     }
 }
 
@@ -226,6 +229,8 @@ pub struct Connection {
     pub sender: SendRequest<Empty<Bytes>>,
     /// Meters the bytes that the socket receives.
     pub meter: Arc<Meter>,
+    /// How long it waited by the operator's limits.
+    pub waits: Arc<Waits>,
     /// What the connection is good for.
     pub line: Line,
     /// The duration of the TCP connect.

@@ -8,7 +8,8 @@ use std::{
 };
 use tokio::net::{TcpSocket, TcpStream};
 
-/// Opens a TCP connection to exactly `address`, from `source` if one is given.
+/// Opens a TCP connection to exactly `address`, from `source` if one is given. Of what is not read yet the system holds about `buffer` bytes, if
+/// that is given.
 ///
 /// Nothing is sent to an address that `policy` refuses.
 pub async fn dial(
@@ -16,8 +17,13 @@ pub async fn dial(
     source: Option<IpAddr>,
     policy: &AddressPolicy,
     patience: Duration,
+    buffer: Option<u32>,
 ) -> Result<TcpStream, FetchError> {
     let socket = socket(address, source)?;
+    if let Some(buffer) = buffer {
+        // Before connecting, for it limits the window. Failing, the rate is the same over a longer time.
+        let _ = socket.set_recv_buffer_size(buffer);
+    }
     policy.check(address).map_err(|_| FetchError::ForbiddenAddress)?;
     let connecting = socket.connect(address);
     debug_assert!(policy.check(address).is_ok(), "a forbidden address must never be dialled: {address}");

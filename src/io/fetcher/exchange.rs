@@ -7,6 +7,7 @@ use super::{
     decode::{ACCEPTED, Decoder, Encoding},
     facts, guard, head,
     limits::FetchLimits,
+    pace::Deadline,
     units::micros,
 };
 use crate::io::tasks::{self, TaskKind};
@@ -37,7 +38,7 @@ use std::{
     io,
     time::{Duration, Instant},
 };
-use tokio::{sync::SemaphorePermit, time::timeout_at};
+use tokio::sync::SemaphorePermit;
 
 /// The settings that all exchanges share.
 pub struct Manners {
@@ -94,26 +95,25 @@ pub async fn ask(
     connection: &mut Connection,
     order: &FetchOrder,
     manners: &Manners,
-    deadline: Instant,
+    deadline: &Deadline,
 ) -> (Instant, Result<Response<Incoming>, NoHead>) {
     let request = request(order, manners);
-    let until = deadline.min(Instant::now() + manners.limits.head);
     connection.busy = true;
-    match timeout_at(until.into(), connection.sender.ready()).await {
-        Ok(Ok(())) => {}
+    match deadline.within(manners.limits.head, connection.sender.ready()).await {
+        Some(Ok(())) => {}
         // Nothing was sent, so whatever came was no answer.
-        Ok(Err(error)) => return (Instant::now(), Err(NoHead::NothingCame(error))),
-        Err(_) => return (Instant::now(), Err(NoHead::TimedOut)),
+        Some(Err(error)) => return (Instant::now(), Err(NoHead::NothingCame(error))),
+        None => return (Instant::now(), Err(NoHead::TimedOut)),
     }
     connection.meter.reset(manners.limits.raw_head());
     let sent = Instant::now();
-    let answer = match timeout_at(until.into(), connection.sender.send_request(request)).await {
-        Ok(Ok(response)) => {
+    let answer = match deadline.within(manners.limits.head, connection.sender.send_request(request)).await {
+        Some(Ok(response)) => {
             connection.meter.allow(manners.limits.raw_body());
             Ok(response)
         }
-        Ok(Err(error)) => Err(came_or_not(connection, error)),
-        Err(_) => Err(NoHead::TimedOut),
+        Some(Err(error)) => Err(came_or_not(connection, error)),
+        None => Err(NoHead::TimedOut),
     };
     (sent, answer)
 }
@@ -178,7 +178,7 @@ pub async fn receive<'a>(
     order: &FetchOrder,
     manners: &'a Manners,
     sent: Instant,
-    deadline: Instant,
+    deadline: &Deadline,
 ) -> (Exchange, Option<Unread<'a>>) {
     let (parts, incoming) = response.into_parts();
     let headers = &parts.headers;
@@ -222,7 +222,7 @@ pub async fn receive<'a>(
             exchange.outcome = outcome;
             // After an upgrade the connection speaks something else.
             let (wire_bytes, to_the_end) =
-                if keeps_open && status >= 200 { body::drain(incoming, &manners.limits).await } else { (0, false) };
+                if keeps_open && status >= 200 { body::drain(incoming, &manners.limits, deadline).await } else { (0, false) };
             exchange.wire_bytes = wire_bytes;
             (to_the_end, None)
         }
@@ -293,9 +293,9 @@ fn evaluated(bytes: &[u8], content_type: Option<&str>) -> Evaluated {
 }
 
 /// When the request was sent, and when all must be over.
-struct Times {
+struct Times<'a> {
     sent: Instant,
-    deadline: Instant,
+    deadline: &'a Deadline,
 }
 
 /// Receives a body that is wanted; says whether that was to its end, and leaves a page to be read.
@@ -306,7 +306,7 @@ async fn wanted<'a>(
     status: u16,
     purpose: FetchPurpose,
     manners: &'a Manners,
-    times: Times,
+    times: Times<'_>,
 ) -> (bool, Option<Unread<'a>>) {
     let limits = &manners.limits;
     let encoding = match Encoding::read(headers.get_all(header::CONTENT_ENCODING).iter().map(HeaderValue::as_bytes)) {

@@ -15,6 +15,7 @@ mod guard;
 mod head;
 mod lanes;
 mod limits;
+mod pace;
 pub mod tls;
 mod units;
 mod wire;
@@ -34,6 +35,8 @@ use nearcrawl_model::{
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchReport},
     time::Millis,
 };
+use pace::Deadline;
+pub(crate) use pace::Waits;
 use std::{
     net::{IpAddr, SocketAddr},
     pin::pin,
@@ -44,6 +47,7 @@ use std::{
     time::{Duration, Instant},
 };
 pub use tls::WebTls;
+pub(crate) use wire::Counted;
 pub use wire::Wire;
 
 /// A value that can stand in a header, none for what cannot or is empty.
@@ -62,14 +66,6 @@ struct Inner {
     sweeping: AtomicBool,
 }
 
-/// Meanwhile bytes had to wait until the operator's limit let them on: a server that seemed slow may not have been.
-fn after_a_stall(exchange: Exchange) -> Exchange {
-    let timed_out =
-        matches!(exchange.outcome, FetchOutcome::Failed(FetchError::HeadTimeout | FetchError::BodyTimeout | FetchError::TlsTimeout));
-    let outcome = if timed_out { FetchOutcome::Failed(FetchError::Cancelled) } else { exchange.outcome };
-    Exchange { outcome, first_byte: None, ..exchange }
-}
-
 impl Fetcher {
     /// A fetcher that trusts the web's roots.
     pub fn new(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>) -> Result<Fetcher, FetcherConfigError> {
@@ -78,7 +74,7 @@ impl Fetcher {
 
     /// A fetcher that trusts other roots.
     pub fn with_tls(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>, tls: WebTls) -> Result<Fetcher, FetcherConfigError> {
-        let FetcherConfig { user_agent, from, source_address, limits, key, evaluate } = config;
+        let FetcherConfig { user_agent, from, source_address, limits, key, evaluate, rate } = config;
         let product = user_agent.split(['/', ' ']).next().unwrap_or_default().to_owned();
         let agent = header_value(&user_agent).ok_or(FetcherConfigError::UserAgent(user_agent))?;
         let from = match from {
@@ -92,7 +88,7 @@ impl Fetcher {
             tls,
             open: Arc::new(AtomicUsize::new(0)),
             opened: AtomicU64::new(0),
-            wire: Arc::default(),
+            wire: Arc::new(Wire::paced(rate)),
         };
         let manners = Manners { user_agent: agent, product, from, limits, key, evaluate, buffers: Buffers::default() };
         Ok(Fetcher(Arc::new(Inner { manners, opening, lanes: Lanes::default(), sweeping: AtomicBool::new(false) })))
@@ -117,11 +113,9 @@ impl Fetcher {
         if self.0.opening.policy.check(address).is_err() {
             return report(order, failed(FetchError::ForbiddenAddress, Duration::ZERO));
         }
-        let wire = &self.0.opening.wire;
-        if wire.is_closed() {
+        if self.0.opening.wire.is_closed() {
             return report(order, failed(FetchError::Cancelled, Duration::ZERO));
         }
-        let stalls = wire.stalls();
         self.start_sweeping();
         let lane = self.0.lanes.enter(address.ip());
         let stopped = lane.stopped();
@@ -157,7 +151,6 @@ impl Fetcher {
             }
         };
         self.0.lanes.leave(address.ip(), lane);
-        let exchange = if wire.stalls() == stalls { exchange } else { after_a_stall(exchange) };
         report(order, exchange)
     }
 
@@ -229,7 +222,6 @@ async fn sweep(inner: Weak<Inner>, idle: Duration) {
 impl Inner {
     async fn speak(&self, slot: &mut Option<Connection>, address: SocketAddr, order: &FetchOrder) -> (Exchange, Option<Unread<'_>>) {
         let begun = Instant::now();
-        let deadline = begun + self.manners.limits.total;
         let line = Line::of(&order.url);
         if let Some(other) = slot.take_if(|kept| !kept.is_usable() || kept.line != line) {
             other.close().await;
@@ -238,9 +230,8 @@ impl Inner {
             let kept = slot.is_some();
             if !kept {
                 // Boxed, so that who needs none does not carry room for it: most find the connection open.
-                let opening = Box::pin(self.opening.open(address, line.clone()));
-                let opening = tokio::time::timeout_at(deadline.into(), opening).await;
-                match opening.unwrap_or(Err(FetchError::ConnectTimeout)) {
+                let opening = Box::pin(self.opening.open(address, line.clone(), begun + self.manners.limits.total));
+                match opening.await {
                     Ok(connection) => *slot = Some(connection),
                     Err(failure) => return (failed(failure, begun.elapsed()), None),
                 }
@@ -249,11 +240,14 @@ impl Inner {
             let meter = connection.meter.clone();
             let connect = (!kept).then_some(connection.stood_after);
             let session = connection.facts.clone();
-            let (sent, answer) = exchange::ask(connection, order, &self.manners, deadline).await;
-            let first_byte = || meter.first_byte().map(|first| first.saturating_duration_since(sent));
+            let deadline = Deadline::new(begun + self.manners.limits.total, Arc::clone(&connection.waits), !kept);
+            let (sent, answer) = exchange::ask(connection, order, &self.manners, &deadline).await;
+            // What came late because it waited here says nothing of the server.
+            let prompt = || deadline.waited().is_zero();
+            let first_byte = || meter.first_byte().filter(|_| prompt()).map(|first| first.saturating_duration_since(sent));
             let (error, nothing_came) = match answer {
                 Ok(response) => {
-                    let (mut exchange, page) = exchange::receive(response, order, &self.manners, sent, deadline).await;
+                    let (mut exchange, page) = exchange::receive(response, order, &self.manners, sent, &deadline).await;
                     exchange.first_byte = first_byte();
                     exchange.connect = connect;
                     exchange.facts.extend(session);

@@ -1,8 +1,13 @@
 //! Is the server at the other end the host we mean? TLS with the web's roots, HTTP/1.1 only, sessions resumed.
 
-use super::config::FetcherConfigError;
+use super::{config::FetcherConfigError, pace::Waits};
 use nearcrawl_model::{fetch::FetchError, url::Host};
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{
     TlsConnector,
@@ -65,16 +70,17 @@ impl WebTls {
         WebTls { connector: TlsConnector::from(Arc::new(config)) }
     }
 
-    /// Makes a connection secret and sure of its host.
+    /// Makes a connection secret and sure of its host. While the stream waits by our own limits, the patience does not run out.
     pub async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
         host: &Host,
         patience: Duration,
+        waits: &Waits,
     ) -> Result<TlsStream<S>, FetchError> {
         let name = ServerName::try_from(host.as_str().to_owned()).map_err(|_| FetchError::TlsFailed)?;
         let shaking = self.connector.connect(name, stream);
-        let shaken = tokio::time::timeout(patience, shaking).await.map_err(|_| FetchError::TlsTimeout)?;
+        let shaken = waits.timeout_at(Instant::now() + patience, shaking).await.ok_or(FetchError::TlsTimeout)?;
         shaken.map_err(|error| tls_failure(&error))
     }
 }

@@ -1,5 +1,6 @@
-//! How many bytes go to and from web servers? Counted at the sockets: heads, bodies and TLS alike.
+//! How many bytes go to and from web servers, and how fast? Counted at the sockets: heads, bodies and TLS alike.
 
+use super::pace::{Pace, Piece, Waits};
 use std::{
     io,
     pin::Pin,
@@ -7,12 +8,14 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
+    time::Instant,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
     sync::Notify,
+    time::{Sleep, sleep_until},
 };
 
 /// What TCP and IP add to the bytes of a socket, in hundredths: a header of 52 octets to each 1,448, and an acknowledgement to every second.
@@ -32,8 +35,8 @@ pub struct Wire {
     running_out: Notify,
     /// Whether no connection is to be opened.
     closed: AtomicBool,
-    /// How often a stream had to wait.
-    stalls: AtomicU64,
+    /// How fast; none as fast as they come.
+    pace: Option<Pace>,
     /// Streams that wait until more is allowed.
     waiting: Mutex<Vec<Waker>>,
 }
@@ -41,19 +44,21 @@ pub struct Wire {
 impl Default for Wire {
     fn default() -> Wire {
         let (moved, most, low) = (AtomicU64::new(0), AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
-        Wire {
-            moved,
-            most,
-            low,
-            running_out: Notify::new(),
-            closed: AtomicBool::new(false),
-            stalls: AtomicU64::new(0),
-            waiting: Mutex::default(),
-        }
+        Wire { moved, most, low, running_out: Notify::new(), closed: AtomicBool::new(false), pace: None, waiting: Mutex::default() }
     }
 }
 
 impl Wire {
+    /// With a limit of bytes a second.
+    pub fn paced(rate: Option<u64>) -> Wire {
+        Wire { pace: rate.map(Pace::new), ..Wire::default() }
+    }
+
+    /// How many bytes a socket's own buffer is to hold; none if the system may choose.
+    pub fn buffer(&self) -> Option<u32> {
+        self.pace.as_ref().map(Pace::buffer)
+    }
+
     /// Bytes since the start, with what TCP and IP add by estimate.
     pub fn moved(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
@@ -74,6 +79,19 @@ impl Wire {
         self.running_out.notified().await;
     }
 
+    /// Bytes that were moved outside of a [`Counted`] stream, headers included. They do not wait; they delay others.
+    pub fn spend(&self, bytes: u64) {
+        self.count(bytes);
+        if let Some(pace) = &self.pace {
+            pace.charge(bytes);
+        }
+    }
+
+    /// Returns when bytes may be moved.
+    pub async fn opens(&self) {
+        std::future::poll_fn(|cx| if self.must_wait(cx) { Poll::Pending } else { Poll::Ready(()) }).await;
+    }
+
     /// Whether no connection is to be opened from now on.
     pub fn close(&self, is_closed: bool) {
         self.closed.store(is_closed, Ordering::Relaxed);
@@ -82,11 +100,6 @@ impl Wire {
     /// Whether no connection is to be opened.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
-    }
-
-    /// How often a stream had to wait since the start: what took long meanwhile may not have been the server's doing.
-    pub fn stalls(&self) -> u64 {
-        self.stalls.load(Ordering::Relaxed)
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
@@ -98,7 +111,6 @@ impl Wire {
     fn must_wait(&self, cx: &Context<'_>) -> bool {
         let is_spent = self.moved() >= self.most.load(Ordering::Relaxed);
         if is_spent {
-            self.stalls.fetch_add(1, Ordering::Relaxed);
             let mut waiting = self.waiting();
             if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
                 waiting.push(cx.waker().clone());
@@ -116,52 +128,152 @@ impl Wire {
     }
 }
 
-/// A TCP stream whose bytes are counted.
+/// A TCP stream whose bytes are counted, and read no faster than they may be.
 pub struct Counted {
     stream: TcpStream,
     wire: Arc<Wire>,
+    waits: Arc<Waits>,
     /// Hundredths of bytes that headers took and that are not counted yet.
     rest: u64,
+    /// What it may read next, and what wakes it then.
+    turn: Option<Turn>,
+    /// Whether it is counted only: it measures times, and moves little.
+    is_prompt: bool,
+}
+
+/// A piece that a stream waits for.
+struct Turn {
+    piece: Piece,
+    sleep: Pin<Box<Sleep>>,
 }
 
 impl Counted {
     /// A stream that was opened just now.
     pub fn new(stream: TcpStream, wire: Arc<Wire>) -> Counted {
-        wire.count(PER_CONNECTION);
-        Counted { stream, wire, rest: 0 }
+        wire.spend(PER_CONNECTION);
+        Counted { stream, wire, waits: Arc::default(), rest: 0, turn: None, is_prompt: false }
     }
 
-    fn count(&mut self, bytes: usize) {
+    /// The same, but it does not wait: what it moves delays others.
+    pub fn prompt(stream: TcpStream, wire: Arc<Wire>) -> Counted {
+        let mut counted = Counted::new(stream, wire);
+        counted.is_prompt = true;
+        counted
+    }
+
+    /// The stream itself.
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// How long it waited by its own limits.
+    pub fn waits(&self) -> Arc<Waits> {
+        Arc::clone(&self.waits)
+    }
+
+    /// Returns how many bytes they are with headers.
+    fn count(&mut self, bytes: usize) -> u64 {
         let headers = self.rest + bytes as u64 * HEADERS_PERCENT;
         self.rest = headers % 100;
-        self.wire.count(bytes as u64 + headers / 100);
+        let all = bytes as u64 + headers / 100;
+        self.wire.count(all);
+        all
+    }
+
+    /// Whether it has to wait until more bytes are allowed.
+    fn must_wait(&self, cx: &Context<'_>) -> bool {
+        let must_wait = !self.is_prompt && self.wire.must_wait(cx);
+        if must_wait {
+            self.waits.begin();
+        } else if self.turn.is_none() {
+            self.waits.end();
+        }
+        must_wait
+    }
+
+    /// The piece that may be read now; it is waited for only when there is something to read.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Piece>>> {
+        let Some(pace) = self.wire.pace.as_ref().filter(|_| !self.is_prompt) else { return Poll::Ready(Ok(None)) };
+        if self.turn.is_none() {
+            ready!(self.stream.poll_read_ready(cx))?;
+            let piece = pace.piece();
+            if piece.from <= Instant::now() {
+                return Poll::Ready(Ok(Some(piece)));
+            }
+            self.waits.begin();
+            self.turn = Some(Turn { piece, sleep: Box::pin(sleep_until(piece.from.into())) });
+        }
+        let Some(turn) = &mut self.turn else { return Poll::Pending };
+        ready!(turn.sleep.as_mut().poll(cx));
+        self.waits.end();
+        Poll::Ready(Ok(self.turn.take().map(|turn| turn.piece)))
+    }
+
+    fn poll_some(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<u64>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        let came = buffer.filled().len() - before;
+        let counted = if came > 0 { self.count(came) } else { 0 };
+        polled.map_ok(|()| counted)
+    }
+
+    /// Reads no more than a piece.
+    fn poll_read_piece(&mut self, cx: &mut Context<'_>, piece: Piece, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let most = usize::try_from(piece.bytes * 100 / (100 + HEADERS_PERCENT)).unwrap_or(usize::MAX).min(buffer.remaining());
+        let mut part = ReadBuf::new(buffer.initialize_unfilled_to(most));
+        let polled = self.poll_some(cx, &mut part);
+        let came = part.filled().len();
+        buffer.advance(came);
+        let moved = if let Poll::Ready(Ok(moved)) = &polled { *moved } else { 0 };
+        if let Some(pace) = &self.wire.pace {
+            pace.give_back(piece.bytes.saturating_sub(moved));
+            pace.charge(moved.saturating_sub(piece.bytes));
+        }
+        polled.map_ok(|_| ())
+    }
+
+    /// A request, or what TLS says: little, and not waited for. It delays what is read next.
+    fn sent(&mut self, polled: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(sent)) = polled {
+            let all = self.count(*sent);
+            if let Some(pace) = &self.wire.pace {
+                pace.charge(all);
+            }
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if let (Some(pace), Some(turn)) = (&self.wire.pace, &self.turn) {
+            pace.give_back(turn.piece.bytes);
+        }
     }
 }
 
 impl AsyncRead for Counted {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.wire.must_wait(cx) {
+        if self.must_wait(cx) {
             return Poll::Pending;
         }
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        let came = buffer.filled().len() - before;
-        if came > 0 {
-            self.count(came);
+        if let Some(piece) = ready!(self.poll_piece(cx))? {
+            return self.poll_read_piece(cx, piece, buffer);
         }
-        polled
+        let polled = self.poll_some(cx, buffer);
+        if let (Some(pace), Poll::Ready(Ok(moved))) = (&self.wire.pace, &polled) {
+            pace.charge(*moved);
+        }
+        polled.map_ok(|_| ())
     }
 }
 
 impl AsyncWrite for Counted {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if self.wire.must_wait(cx) {
+        if self.must_wait(cx) {
             return Poll::Pending;
         }
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        if let Poll::Ready(Ok(sent)) = &polled {
-            self.count(*sent);
-        }
+        self.sent(&polled);
         polled
     }
 
@@ -174,13 +286,11 @@ impl AsyncWrite for Counted {
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        if self.wire.must_wait(cx) {
+        if self.must_wait(cx) {
             return Poll::Pending;
         }
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        if let Poll::Ready(Ok(sent)) = &polled {
-            self.count(*sent);
-        }
+        self.sent(&polled);
         polled
     }
 

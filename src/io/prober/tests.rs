@@ -129,3 +129,20 @@ async fn forbidden_and_dead_servers_are_told_apart() {
     }
     assert!(Prober::new(None, AddressPolicy::default(), ProbeTimeouts::default(), "a\r\nb").is_err());
 }
+
+#[tokio::test]
+async fn a_probe_counts_among_the_bytes_of_the_fetcher_and_waits_until_some_may_be_moved() {
+    let site = Site::always(vec![answer("404 Not Found", "", b"")]).await;
+    let wire: Arc<Wire> = Arc::default();
+    let prober = prober(site.address.port(), ProbeTimeouts::default()).counted_by(Arc::clone(&wire));
+    assert!(prober.probe(&target(site.address, false), ProbeKind::Tcp).await.rtt_us.is_ok());
+    assert_eq!(wire.moved(), CONNECTS as u64 * 400, "connections, and nothing said");
+    assert!(prober.probe(&target(site.address, false), ProbeKind::HttpHead).await.rtt_us.is_ok());
+    let moved = wire.moved();
+    assert!(moved > (CONNECTS as u64 + 1) * 400 + 100, "{moved}");
+    wire.allow(0);
+    let waits = timeout(Duration::from_millis(100), prober.probe(&target(site.address, false), ProbeKind::Tcp)).await;
+    assert!(waits.is_err() && wire.moved() == moved, "nothing is left");
+    wire.allow(100_000);
+    assert!(prober.probe(&target(site.address, false), ProbeKind::Tcp).await.rtt_us.is_ok());
+}

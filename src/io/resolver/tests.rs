@@ -383,3 +383,49 @@ async fn texts_are_told_apart_from_no_texts_and_from_no_answer() {
     assert_eq!(resolver.texts("_nearcrawl.gone.test").await, Ok(Vec::new()));
     assert_eq!(resolver.texts("_nearcrawl.broken.test").await, Err(ResolveError::ServerFailed));
 }
+
+#[tokio::test]
+async fn questions_keep_to_their_rate_repeated_ones_included_and_their_bytes_are_counted() {
+    let dns = Dns::start(|name, kind| match kind {
+        RecordType::A => Reply::Records(vec![a(name, 300, "8.8.8.8")]),
+        _ => Reply::Records(vec![]),
+    })
+    .await;
+    let wire: std::sync::Arc<crate::io::fetcher::Wire> = Default::default();
+    // Many look-ups wait longer for their turn than an answer may take.
+    let config = ResolverConfig {
+        servers: vec![dns.address],
+        timeout: Duration::from_millis(300),
+        attempts: 1,
+        per_second: Some(20),
+        ..ResolverConfig::default()
+    };
+    let resolver = Resolver::counted_by(config, AddressPolicy::default(), wire.clone()).unwrap();
+    let begun = std::time::Instant::now();
+    let names: Vec<Host> = (0..40).map(|number| host(&format!("h{number}.test"))).collect();
+    let found = futures::future::join_all(names.iter().map(|name| resolver.resolve(name, None))).await;
+    assert!(found.iter().all(Result::is_ok), "{found:?}");
+    assert!(begun.elapsed() >= Duration::from_millis(39 * 50), "{:?}", begun.elapsed());
+    let (sent, delayed) = resolver.questions();
+    assert_eq!((sent, dns.asked()), (40, 40));
+    assert!((38..=39).contains(&delayed), "{delayed}");
+    // Some 30 bytes of a question, 45 of an answer, and 28 of headers for each.
+    assert!((40 * 100..40 * 200).contains(&wire.moved()), "{}", wire.moved());
+    // Without an answer the question is repeated; that takes turns, too.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let config = ResolverConfig {
+        servers: vec![silent.local_addr().unwrap()],
+        timeout: Duration::from_millis(50),
+        attempts: 2,
+        per_second: Some(4),
+        ..ResolverConfig::default()
+    };
+    let resolver = Resolver::new(config, AddressPolicy::default()).unwrap();
+    let (begun, names) = (std::time::Instant::now(), &names[..4]);
+    let lost = futures::future::join_all(names.iter().map(|name| resolver.resolve(name, None))).await;
+    assert!(lost.iter().all(|found| *found == Err(ResolveError::TimedOut)), "{lost:?}");
+    let (sent, _) = resolver.questions();
+    assert!(sent > 4, "{sent}");
+    // The last repetition goes out without anybody behind it.
+    assert!(begun.elapsed() >= Duration::from_millis(250) * (u32::try_from(sent).unwrap() - 2), "{sent} in {:?}", begun.elapsed());
+}

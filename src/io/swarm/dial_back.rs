@@ -82,7 +82,11 @@ pub(super) struct DialBacks {
 impl DialBacks {
     /// Connecting as the swarm does, to what it may dial.
     pub(super) fn new(source: Option<IpAddr>, key: Option<[u8; 32]>, dialable: Dialable) -> DialBacks {
-        DialBacks { line: Line { source, key, dialable: Some(dialable) }, under_way: Arc::default(), asking: HashMap::new() }
+        DialBacks {
+            line: Line { source, key, dialable: Some(dialable), ..Line::default() },
+            under_way: Arc::default(),
+            asking: HashMap::new(),
+        }
     }
 
     /// Tries these ports of a peer that is connected from this address; none if too much is being tried.

@@ -1,6 +1,9 @@
 //! The commands and events of the swarm task.
 
-use super::hello::{HelloError, SwarmId};
+use super::{
+    hello::{HelloError, SwarmId},
+    meter::SwarmMeter,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     admission::{Gate, SignedAdmission},
@@ -290,6 +293,8 @@ impl SwarmHandle {
 /// What went wrong or was held back, since the start.
 #[derive(Debug, Default)]
 pub struct SwarmCounters {
+    /// The bytes of all connections with members.
+    pub meter: Arc<SwarmMeter>,
     /// Requests and gossip that could not be decoded or were too long.
     pub malformed: AtomicU64,
     /// Messages of members of a later protocol version that this version does not know.

@@ -57,7 +57,7 @@ impl Reader {
         let target: Multiaddr =
             address.parse().map_err(|_| unreachable(format!("{address:?} is not a multiaddr; write it like /ip4/192.0.2.1/tcp/4817")))?;
         let keypair = Keypair::generate_ed25519();
-        let line = Line { source: reader.source_address, key: reader.pre_shared_key, dialable: None };
+        let line = Line { source: reader.source_address, key: reader.pre_shared_key, ..Line::default() };
         let transport = transport::tcp(&keypair, line).map_err(|error| unreachable(error.to_string()))?;
         let behaviour: PublicBehaviour =
             public_behaviour(request_response::Config::default().with_request_timeout(timeout), ProtocolSupport::Outbound);

@@ -66,6 +66,8 @@ pub(super) struct Reach {
     /// Whether we wait for others anywhere.
     listens: bool,
     relays: bool,
+    /// Whether it does so now.
+    offers: bool,
     /// Whether QUIC may be used.
     quic: bool,
     members: Members,
@@ -91,6 +93,7 @@ impl Reach {
             announce: config.announce.iter().filter_map(|text| text.parse().ok()).collect(),
             listens: !config.listen.is_empty(),
             relays: config.relays,
+            offers: false,
             // QUIC has no pre-shared key, and does not leave from a given address.
             quic: config.pre_shared_key.is_none() && config.source_address.is_none(),
             members,
@@ -341,7 +344,9 @@ impl Reach {
                 libp2p.behaviour_mut().guard.candidate(new.clone());
             }
             self.external = confirmed;
-            let offers = self.relays && !self.external.is_empty();
+        }
+        let offers = self.relays && !self.external.is_empty() && !self.counters.meter.is_spent();
+        if offers != std::mem::replace(&mut self.offers, offers) {
             let status = if offers { relay::Status::Enable } else { relay::Status::Disable };
             libp2p.behaviour_mut().relay.protocol.set_status(Some(status));
         }
@@ -353,7 +358,7 @@ impl Reach {
             addresses: self.addresses(libp2p).iter().map(|address| named(address, self.me)).collect(),
             relays: self.reservations.granted_by().filter_map(|(relay, _)| super::access_point_of(relay)).collect(),
             own: self.checks.own().iter().copied().collect(),
-            relays_for_others: self.relays && !self.external.is_empty(),
+            relays_for_others: offers,
             relayed: self.ways.relayed().filter(|peer| self.members.contains(peer)).filter_map(super::access_point_of).collect(),
         };
         if news == self.told.0 {

@@ -68,6 +68,12 @@ const READER_STAYS: Duration = Duration::from_secs(60);
 /// How often time is looked at.
 const TICK: Duration = Duration::from_millis(250);
 
+/// How a member connects.
+fn line_of(config: &SwarmConfig, dialable: &Dialable, counters: &SwarmCounters) -> Line {
+    let (source, key, meter) = (config.source_address, config.pre_shared_key, Arc::clone(&counters.meter));
+    Line { source, key, dialable: Some(dialable.clone()), meter }
+}
+
 /// The swarm; see [`Swarm::start`].
 pub struct Swarm;
 
@@ -82,7 +88,7 @@ impl Swarm {
         let named = config.bootstrap.iter().chain(&config.listen).chain(&config.announce);
         let dialable = Dialable::new(&config.allow_ranges, named, counters.clone());
         let (circuits, relayed) = relay::client::new(keypair.public().to_peer_id());
-        let line = Line { source: config.source_address, key: config.pre_shared_key, dialable: Some(dialable.clone()) };
+        let line = line_of(&config, &dialable, &counters);
         let transport = transport::all(&keypair, line, circuits)?;
         let (own_topic, members) = (OwnTopic::new(counters.clone()), Members::default());
         let reach = Reach::new(&config, keypair.public().to_peer_id(), members.clone(), dialable.clone(), counters.clone());

@@ -859,3 +859,44 @@ async fn a_short_question_adds_little_to_what_it_says() {
     let expected = said as u64 + 2 * FRAMING;
     assert!((expected..expected + 12).contains(&each), "{each} bytes for a question and an answer, not {expected}");
 }
+
+/// What cannot be packed.
+fn noise(bytes: usize) -> Vec<u8> {
+    let next = |state: &mut u64| {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Some((*state >> 56) as u8)
+    };
+    std::iter::from_fn({
+        let mut state = 7u64;
+        move || next(&mut state)
+    })
+    .take(bytes)
+    .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_among_members_are_counted_at_both_ends_by_tcp_and_by_quic() {
+    const BYTES: usize = 600_000;
+    let by_quic = |number: u8| SwarmConfig { listen: vec![format!("/ip4/127.0.77.{number}/udp/0/quic-v1")], ..config(number) };
+    for (numbers, [one, other]) in [((111, 112), [config(111), config(112)]), ((113, 114), [by_quic(113), by_quic(114)])] {
+        let mut first = Daemon::start(numbers.0, one).await;
+        let mut second = Daemon::start(numbers.1, other).await;
+        first.dial(&second);
+        first.connected(second.me()).await;
+        second.connected(first.me()).await;
+        let moved = |daemon: &Daemon| daemon.handle.counters().meter.moved();
+        let before = [moved(&first), moved(&second)];
+        assert!(before.iter().all(|bytes| (1_000..100_000).contains(bytes)), "hellos: {before:?}");
+        first.tell(SwarmCommand::Ask { to: second.me(), question: QuestionId(1), request: Request::Swim(noise(BYTES)) });
+        let (_, ticket, _) = second.asked().await;
+        second.tell(SwarmCommand::Answer { ticket, response: Response::Noted });
+        assert_eq!(first.answered(1).await, Ok(Response::Noted));
+        for (daemon, before) in [&first, &second].into_iter().zip(before) {
+            let counted = moved(daemon) - before;
+            // Headers, acknowledgements, and what else members say meanwhile.
+            assert!((BYTES as u64..BYTES as u64 * 115 / 100).contains(&counted), "{numbers:?}: {counted}");
+        }
+        first.stop().await;
+        second.stop().await;
+    }
+}

@@ -1,6 +1,12 @@
 //! How are bytes carried? Over TCP (optionally a pre-shared key, Noise, Yamux), between members also over QUIC and through members that relay.
 
-use super::{config::StartError, dialling::Dialable, quic::Quic, source::SourceBound};
+use super::{
+    config::StartError,
+    dialling::Dialable,
+    meter::{Metered, MeteredStreams, SwarmMeter},
+    quic::Quic,
+    source::SourceBound,
+};
 use libp2p::{
     PeerId, Transport,
     core::{muxing::StreamMuxerBox, transport::Boxed, upgrade::Version},
@@ -9,7 +15,7 @@ use libp2p::{
     identity::Keypair,
     noise, pnet, relay, yamux,
 };
-use std::{net::IpAddr, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 /// How long connecting may take, all handshakes included.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -26,6 +32,8 @@ pub(super) struct Line {
     pub(super) key: Option<[u8; 32]>,
     /// Which addresses may be dialled; all if there is none.
     pub(super) dialable: Option<Dialable>,
+    /// Where its bytes are counted.
+    pub(super) meter: Arc<SwarmMeter>,
 }
 
 /// TCP alone, for a program that is no member.
@@ -38,7 +46,9 @@ pub(super) fn direct(keypair: &Keypair, line: Line) -> Result<Secure, StartError
     if line.key.is_some() {
         return tcp(keypair, line);
     }
-    let quic = Quic::new(keypair, line.dialable.clone()).boxed();
+    let meter = Arc::clone(&line.meter);
+    let counted = move |(peer, connection), _| (peer, StreamMuxerBox::new(MeteredStreams::quic(connection, &meter)));
+    let quic = Quic::new(keypair, line.dialable.clone()).map(counted).boxed();
     Ok(named(quic.or_transport(direct_tcp(keypair, line)?).map(|either, _| either.into_inner()).boxed()))
 }
 
@@ -60,7 +70,8 @@ fn named(transport: Secure) -> Secure {
 }
 
 fn direct_tcp(keypair: &Keypair, line: Line) -> Result<Secure, StartError> {
-    let transport = SourceBound::new(line.source, line.dialable);
+    let meter = line.meter;
+    let transport = SourceBound::new(line.source, line.dialable).map(move |socket, _| Metered::tcp(socket, &meter));
     match line.key {
         Some(key) => {
             let pre_shared = pnet::PnetConfig::new(pnet::PreSharedKey::new(key));

@@ -6,24 +6,49 @@ use super::{
 };
 use jiff::tz::TimeZone;
 use nearcrawl_core::allowance::{WEEK, Window};
+use std::time::Duration;
 use toml::de::DeValue;
 
 /// `[allowance]`: bytes and hours.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowanceConfig {
     /// Bytes to and from web servers a day; none without a limit.
     pub crawl_per_day: Option<u64>,
     /// The same a month.
     pub crawl_per_month: Option<u64>,
+    /// Bytes to and from web servers a second; none without a limit.
+    pub crawl_rate: Option<u64>,
+    /// Bytes to and from members a day; none without a limit.
+    pub swarm_per_day: Option<u64>,
+    /// So long before it may ask nothing for long, subnets with work are given to other members; zero keeps them.
+    pub hand_over_before: Duration,
     /// When it may ask servers; always, if empty.
     pub hours: Vec<Window>,
     /// The time zone of hours, days and months: that of the machine, if none is named.
     pub time_zone: Option<TimeZone>,
 }
 
+impl Default for AllowanceConfig {
+    fn default() -> Self {
+        AllowanceConfig {
+            crawl_per_day: None,
+            crawl_per_month: None,
+            crawl_rate: None,
+            swarm_per_day: None,
+            hand_over_before: Duration::from_secs(600),
+            hours: Vec::new(),
+            time_zone: None,
+        }
+    }
+}
+
 /// The least and the most bytes of a limit: with less, not one page may fit.
 const LEAST: u64 = 16 << 20;
 const MOST: u64 = 1 << 50;
+
+/// The least and the most bytes a second: with less a long page would keep its server for minutes.
+const SLOWEST: u64 = 16 << 10;
+const FASTEST: u64 = 1 << 40;
 
 /// More windows than that are a mistake.
 const MAX_WINDOWS: usize = 100;
@@ -31,9 +56,14 @@ const MAX_WINDOWS: usize = 100;
 impl AllowanceConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> AllowanceConfig {
         let size = |value: &DeValue<'_>| values::size(LEAST..=MOST)(value).map(Some);
+        let rate = |value: &DeValue<'_>| values::size(SLOWEST..=FASTEST)(value).map(Some);
+        let ahead = values::duration(Duration::ZERO..=Duration::from_secs(7_200));
         let config = AllowanceConfig {
             crawl_per_day: section.take("crawl_per_day", None, size),
             crawl_per_month: section.take("crawl_per_month", None, size),
+            crawl_rate: section.take("crawl_rate", None, rate),
+            swarm_per_day: section.take("swarm_per_day", None, size),
+            hand_over_before: section.take("hand_over_before", Duration::from_secs(600), ahead),
             hours: section.list("hours", Vec::new(), windows).into_iter().flatten().collect(),
             time_zone: section.take("time_zone", None, time_zone),
         };
@@ -127,6 +157,17 @@ mod tests {
         {
             let said = read(&format!("hours = [\"{wrong}\"]")).unwrap_err();
             assert!(said.contains("mon-fri 18:00-08:00"), "{wrong}: {said}");
+        }
+    }
+
+    #[test]
+    fn rates_and_times_have_units() {
+        let config = read("crawl_rate = \"500KiB\"\nswarm_per_day = \"1GiB\"\nhand_over_before = \"20m\"").unwrap();
+        assert_eq!((config.crawl_rate, config.swarm_per_day), (Some(500 << 10), Some(1 << 30)));
+        assert_eq!(config.hand_over_before, Duration::from_secs(1_200));
+        assert_eq!(read("hand_over_before = \"0s\"").unwrap().hand_over_before, Duration::ZERO);
+        for wrong in ["crawl_rate = \"1KiB\"", "swarm_per_day = \"1MiB\"", "hand_over_before = \"1d\""] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -14,11 +14,19 @@ pub struct DnsConfig {
     pub attempts: u32,
     /// An answer is kept at least this long, whatever it says itself.
     pub min_ttl: Duration,
+    /// The most questions in a second, repeated ones included; 0 without a limit.
+    pub max_per_second: u32,
 }
 
 impl Default for DnsConfig {
     fn default() -> Self {
-        DnsConfig { servers: Vec::new(), timeout: Duration::from_secs(3), attempts: 2, min_ttl: Duration::from_secs(60) }
+        DnsConfig {
+            servers: Vec::new(),
+            timeout: Duration::from_secs(3),
+            attempts: 2,
+            min_ttl: Duration::from_secs(60),
+            max_per_second: 100,
+        }
     }
 }
 
@@ -29,6 +37,7 @@ impl DnsConfig {
             servers: section.list("servers", default.servers, values::socket_or_port(53)),
             timeout: section.take("timeout", default.timeout, values::duration(Duration::from_millis(100)..=Duration::from_secs(30))),
             attempts: section.take("attempts", default.attempts, values::whole(1..=10)),
+            max_per_second: section.take("max_per_second", default.max_per_second, values::whole(0..=10_000)),
             min_ttl: section.take("min_ttl", default.min_ttl, values::duration(Duration::from_secs(10)..=Duration::from_secs(7 * 86_400))),
         }
     }

@@ -7,8 +7,18 @@ use std::{net::SocketAddr, time::Duration};
 const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");
 
 /// Keys that have no default: the example shows how a value would look.
-const WITHOUT_DEFAULT: [&str; 8] =
-    ["swarm = ", "pre_shared_key_file", "source_address", "snapshot", "home_port", "crawl_per_", "hours", "time_zone"];
+const WITHOUT_DEFAULT: [&str; 10] = [
+    "swarm = ",
+    "pre_shared_key_file",
+    "source_address",
+    "snapshot",
+    "home_port",
+    "crawl_per_",
+    "crawl_rate",
+    "swarm_per_",
+    "hours",
+    "time_zone",
+];
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(text, Path::new("/etc/nearcrawl/test.toml"))
@@ -423,6 +433,8 @@ fn risky_choices_are_warned_of() {
     assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
     assert!(warnings(&format!("{known}[crawl]\nallow_ranges = [\"10.0.0.0/8\"]")).contains("meant for laboratories"));
     assert!(warnings(&format!("{known}[delegation]\npolicy = \"random\"")).contains("draws the owner of each subnet"));
+    assert!(warnings(&format!("{known}[allowance]\ncrawl_rate = \"32KiB\"")).contains("lower crawl.max_parallel"));
+    assert_eq!(warnings(&format!("{known}[allowance]\ncrawl_rate = \"64KiB\"")), "");
     assert!(warnings(&format!("{known}[crawl]\nmin_delay = \"100ms\"")).contains("below the pauses that nearcrawl promises"));
 }
 

@@ -151,7 +151,7 @@ mod tests {
             store: Default::default(),
             contacts: Vec::new(),
             surveys: Vec::new(),
-            allowance: None,
+            allowance: Default::default(),
             totals: None,
             survey_probes: Vec::new(),
             opt_outs: Vec::new(),

@@ -45,6 +45,7 @@ impl Clients {
             limits: FetchLimits::default(),
             key: FingerprintKey([7; 16]),
             evaluate: false,
+            rate: None,
         };
         Clients {
             resolver: Resolver::new(ResolverConfig { servers: vec![dns.address()], ..ResolverConfig::default() }, policy.clone()).unwrap(),

@@ -31,7 +31,7 @@ use nearcrawl_model::{
     journal::{Arrival, JournalEntry, JournalKey, Place, VisitOutcome},
     seen::SeenBatch,
     subnet::Subnet,
-    time::{Millis, Moment},
+    time::{Millis, Moment, WallTime},
     url::{Host, PageUrl},
 };
 use std::{
@@ -306,6 +306,11 @@ impl Crawl {
             self.journal(cx, replication, &host, JournalEntry::Resumed { at: cx.now.wall });
             self.want(cx, &host);
         }
+    }
+
+    /// The subnets in which something is to be asked until then.
+    pub(crate) fn with_work_until(&self, cx: &Context, until: WallTime) -> impl Iterator<Item = Subnet> {
+        self.sites.all().filter(move |site| revisits::has_work_until(cx, site, until)).map(|site| site.key.subnet)
     }
 
     /// Begins the next run of a site from the starting URLs of the last one.

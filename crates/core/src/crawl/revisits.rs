@@ -18,6 +18,7 @@ use nearcrawl_model::{
     fetch::{FetchError, FetchOrder, FetchPurpose},
     journal::{JournalKey, VisitOutcome},
     previous_run::PreviousPage,
+    record::RunState,
     revisit::Change,
     time::{Millis, WallTime},
     url::Host,
@@ -92,6 +93,19 @@ impl Runs {
     pub(super) fn forget(&mut self, host: &Host) {
         self.superseded.remove(host);
     }
+}
+
+/// Whether a site has something to be asked until then: a run is under way, or one begins.
+pub(super) fn has_work_until(cx: &Context, site: &Site, until: WallTime) -> bool {
+    if !site.is_home() || site.has_ended() || site.wishes.is_unwanted {
+        return false;
+    }
+    if site.finished() {
+        let next = site.opened.0.saturating_add(site.wishes.interval(&cx.settings));
+        return site.is_to_be_deeper(&cx.settings.rules) || next <= until.0;
+    }
+    let within = until.0.saturating_sub(cx.now.wall.0);
+    site.record.state != RunState::PausedByBudget || site.resumes_in(cx.now.wall, SLOT) <= within
 }
 
 /// Trees whose time comes within `ahead`, by the interval between their runs, to be visited again under the next run's number. Where a survey

@@ -123,7 +123,9 @@ impl Prober {
         if cx.denies(&order.target.host, Some(order.target.address.ip())) {
             return Err(Declined::Denied);
         }
-        if !cx.may_ask_servers() {
+        // Who is alone leaves nothing to others by saying no.
+        let leaves_it = !cx.takes_subnets() && members.live().len() > 1;
+        if !cx.may_ask_servers() || leaves_it {
             return Err(Declined::HeldBack);
         }
         self.may_contact(cx, members, &order)?;

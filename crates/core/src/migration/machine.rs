@@ -2,7 +2,8 @@
 
 use super::{
     OwnershipHistories,
-    handover::{Immovable, Incoming, Offer, Outgoing, Proposal, Stage, Step, Surroundings},
+    departure::Departure,
+    handover::{Immovable, Incoming, MAX_OUTGOING, Offer, Outgoing, Proposal, Stage, Step, Surroundings},
     judge::{Judge, Load},
 };
 use crate::{context::Context, crawl::Crawl, signal::Signal};
@@ -15,6 +16,7 @@ use nearcrawl_model::{
     message::Response,
     ownership_history::{Holding, OwnershipHistory},
     subnet::Subnet,
+    time::WallTime,
     url::Host,
 };
 
@@ -23,6 +25,7 @@ use nearcrawl_model::{
 pub(crate) struct Migration {
     outgoing: Outgoing,
     incoming: Incoming,
+    departure: Departure,
     judge: Judge,
     load: Load,
     history: OwnershipHistories,
@@ -76,6 +79,18 @@ impl Migration {
         }
     }
 
+    /// This access point will ask nothing until then: subnets that have work meanwhile go, as many at a time as may.
+    pub(crate) fn depart(&mut self, cx: &mut Context, around: &Surroundings<'_>, back_at: WallTime) {
+        let room = MAX_OUTGOING.saturating_sub(self.outgoing.len());
+        let proposals = self.departure.next(cx, around, back_at, room);
+        self.propose(cx, around, proposals);
+    }
+
+    /// It goes on asking.
+    pub(crate) fn stays(&mut self) {
+        self.departure.forget();
+    }
+
     /// Whether a subnet can be handed over to another member now; the epoch of our claim to it.
     pub(crate) fn may_move(&self, cx: &Context, around: &Surroundings<'_>, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
         self.outgoing.may_move(cx, around, subnet, to)
@@ -116,6 +131,7 @@ impl Migration {
     fn call_off(&mut self, cx: &mut Context, subnet: Subnet) {
         if let Some(to) = self.outgoing.call_off(cx, subnet) {
             self.judge.refused(&subnet, to);
+            self.departure.refused(cx, subnet, to);
         }
     }
 

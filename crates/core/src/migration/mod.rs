@@ -13,6 +13,7 @@ mod autocorrelation;
 mod automaton;
 mod case;
 mod change_detection;
+mod departure;
 mod estimate;
 mod experience;
 mod family;

@@ -97,6 +97,7 @@ fn event_class(event: &Event) -> u8 {
         Event::Tick
         | Event::Room(_)
         | Event::Rest(_)
+        | Event::Outlook(_)
         | Event::Seeds(_)
         | Event::Wanted(_)
         | Event::Leave

@@ -4,6 +4,7 @@ mod admissions;
 mod chaos;
 mod crowd;
 mod delegation;
+mod departures;
 mod faults;
 mod hosts;
 mod limits;

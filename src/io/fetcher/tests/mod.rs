@@ -4,6 +4,7 @@ mod answers;
 mod connections;
 mod failures;
 mod pipelining;
+mod rate;
 pub(crate) mod secure;
 pub(crate) mod site;
 
@@ -31,6 +32,7 @@ fn config(limits: FetchLimits) -> FetcherConfig {
         limits,
         key: KEY,
         evaluate: false,
+        rate: None,
     }
 }
 

@@ -44,6 +44,11 @@ pub(crate) fn test_tls() -> WebTls {
 
 impl SecureSite {
     pub(crate) async fn start() -> SecureSite {
+        SecureSite::saying("secret".to_owned()).await
+    }
+
+    /// A server whose every page is this.
+    pub(crate) async fn saying(body: String) -> SecureSite {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let key = PrivateKeyDer::try_from(include_bytes!("leaf-key.der").to_vec()).unwrap();
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -72,12 +77,12 @@ impl SecureSite {
                 while stream.read_buf(&mut head).await.is_ok_and(|read| read > 0) {
                     if head.ends_with(b"\r\n\r\n") {
                         head.clear();
-                        let _ = stream
-                            .write_all(
-                                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nAlt-Svc: h3=\":443\"\r\n\
-                            Strict-Transport-Security: max-age=86400\r\nContent-Length: 6\r\n\r\nsecret",
-                            )
-                            .await;
+                        let answer = format!(
+                            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nAlt-Svc: h3=\":443\"\r\n\
+                            Strict-Transport-Security: max-age=86400\r\nContent-Length: {}\r\n\r\n{body}",
+                            body.len()
+                        );
+                        let _ = stream.write_all(answer.as_bytes()).await;
                         let _ = stream.flush().await;
                     }
                 }

@@ -141,6 +141,9 @@ function showStatus(status) {
   }
   at("alone").hidden = !status.alone_text;
   say("alone", status.alone_text ? capital(status.alone_text.replaceAll("`", "")) : "");
+  const limits = (status.allowance.notes_text ?? []).join(" ");
+  at("limits").hidden = !limits;
+  say("limits", capital(limits));
   const unreached = status.connection_errors_text && !status.state_text.includes(status.connection_errors_text) ? status.connection_errors_text : "";
   at("unreached").hidden = !unreached;
   say("unreached", capital(unreached));
@@ -242,7 +245,7 @@ function lost(failure) {
   say("state", "no answer");
   document.title = "no answer · nearcrawl";
   say("sentence", failure.hint ? capital(failure.message) : "The daemon does not answer");
-  at("alone").hidden = at("unreached").hidden = true;
+  at("alone").hidden = at("limits").hidden = at("unreached").hidden = true;
   at("exact").dataset.exact = "unknown";
   say("exact", points.length > 0 ? "not current" : "no totals yet");
   say("age", failure.hint ?? "The figures below are its last ones; this page keeps trying.");

@@ -82,7 +82,7 @@ impl Incoming {
         let theirs = around.ownership.register().claim(&subnet).is_some_and(|claim| (claim.owner, claim.epoch) == (from, epoch));
         let unwilling = if !theirs || !claimable(&subnet) {
             Some(Unwilling::NotYours)
-        } else if !around.may_take_part(cx) {
+        } else if !around.may_take_part(cx) || !cx.takes_subnets() {
             Some(Unwilling::HeldBack)
         } else if around.crawl.sites().waiting() >= cx.settings.max_waiting {
             Some(Unwilling::Full)

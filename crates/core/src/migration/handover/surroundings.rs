@@ -30,7 +30,7 @@ impl Surroundings<'_> {
     }
 
     /// The epoch of our claim to a subnet, if it may change hands now.
-    pub(super) fn movable_epoch(&self, cx: &Context, subnet: &Subnet) -> Option<u64> {
+    pub(crate) fn movable_epoch(&self, cx: &Context, subnet: &Subnet) -> Option<u64> {
         let claim = self.own_claim(cx, subnet)?;
         let settled = !self.replication.is_loading(subnet) && !self.ownership.is_watched(subnet);
         // One's own network is one's own (IPMicra §4.1).

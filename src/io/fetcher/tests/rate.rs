@@ -1,0 +1,80 @@
+//! Do all connections together keep to a rate, TLS included, and is what waits for it held against no server?
+
+use super::{
+    FetchLimits, Fetcher, config, decoded, order, order_as, policy,
+    secure::{SecureSite, test_tls},
+    site::{Site, answer},
+};
+use nearcrawl_model::fetch::{FetchPurpose, FetchReport};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+const RATE: u64 = 256 << 10;
+
+/// Time limits that every answer would break if its waits counted.
+fn impatient() -> FetchLimits {
+    let short = Duration::from_millis(700);
+    FetchLimits { tls: short, head: short, read_idle: short, total: short, slow_start: short, min_rate: RATE, ..FetchLimits::default() }
+}
+
+fn paced(ports: Vec<u16>) -> Fetcher {
+    let config = super::FetcherConfig { rate: Some(RATE), ..config(impatient()) };
+    Fetcher::with_tls(config, policy(ports), test_tls()).unwrap()
+}
+
+#[tokio::test]
+async fn many_connections_keep_to_the_rate_together_and_none_of_them_fails() {
+    const PAGE: usize = 170_000;
+    let body = "Masks, drums and stools. ".repeat(PAGE / 25);
+    let mut sites = Vec::new();
+    for number in 0..8 {
+        let page = answer("200 OK", "Content-Type: text/html\r\n", body.as_bytes());
+        let ip = format!("127.0.7.{}", number + 1).parse().unwrap();
+        sites.push(Site::start_at(ip, Default::default(), move |_| vec![page.clone()]).await);
+    }
+    let secure = SecureSite::saying(body.clone()).await;
+    let fetcher = paced(sites.iter().map(|site| site.address.port()).chain([secure.address.port()]).collect());
+    let (wire, begun) = (fetcher.wire(), Instant::now());
+    // Looked at all the time: in no time from the start on was more moved than the rate and its burst allow.
+    let most = Arc::new(AtomicU64::new(0));
+    let (seen, looked) = (most.clone(), wire.clone());
+    let looking = tokio::spawn(async move {
+        loop {
+            let moved = looked.moved();
+            let allowed = begun.elapsed().as_secs_f64() * RATE as f64;
+            seen.fetch_max((moved as f64 - allowed).max(0.0) as u64, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    let orders = sites.iter().map(|site| order(site.address, "/"));
+    let https = order_as(&format!("https://good.test:{}/", secure.address.port()), secure.address.ip(), FetchPurpose::Page);
+    let asking = orders.chain([https]).map(|order| {
+        let fetcher = fetcher.clone();
+        async move { (fetcher.fetch(order.clone()).await, fetcher.fetch(order).await) }
+    });
+    let reports: Vec<FetchReport> = futures::future::join_all(asking).await.into_iter().flat_map(|(a, b)| [a, b]).collect();
+    let (took, moved) = (begun.elapsed().as_secs_f64(), wire.moved());
+    looking.abort();
+    assert!(reports.iter().all(|report| decoded(report) == body.len() as u64));
+    assert!(moved as usize >= 18 * body.len(), "{moved}");
+    assert!(took >= 10.0 && moved as f64 <= took * RATE as f64 * 1.01, "{moved} bytes in {took} s");
+    assert!(moved as f64 >= took * RATE as f64 * 0.9, "the rate is used: {moved} bytes in {took} s");
+    let most = most.load(Ordering::Relaxed);
+    assert!(most <= RATE / 10, "{most} bytes ahead of the rate");
+    assert!(reports.iter().any(|report| report.first_byte_us.is_none()), "what waited here measures no server");
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_itself_still_runs_out_of_time() {
+    let site = Site::always(vec![super::site::Step::Hold]).await;
+    let fetcher = paced(vec![site.address.port()]);
+    let begun = Instant::now();
+    let report = fetcher.fetch(order(site.address, "/")).await;
+    assert_eq!(report.outcome, super::FetchOutcome::Failed(nearcrawl_model::fetch::FetchError::HeadTimeout));
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
