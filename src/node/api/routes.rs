@@ -58,8 +58,8 @@ pub(super) fn read<T>(asked: Asked<T>) -> Result<T, RequestError> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ResultsQuery {
-    /// Only this split: country, tld, registry, organisation, software, status, language, script, http, tls or family. All of them, if not
-    /// given.
+    /// Only this split, or these with commas between: country, tld, registry, organisation, software, status, language, script, http, tls or
+    /// family. All of them, if not given.
     by: Option<String>,
 }
 
@@ -140,10 +140,10 @@ pub async fn ownership(State(context): State<Context>, asked: Asked<RowsQuery>) 
     responses((status = 200, body = ResultsView), (status = 400, body = ErrorView),
         (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn results(State(context): State<Context>, asked: Asked<ResultsQuery>) -> Result<Json<ResultsView>, RequestError> {
-    let only = read(asked)?.by.map(|name| dimension(&name)).transpose()?;
+    let only = read(asked)?.by.map(|names| names.split(',').map(dimension).collect::<Result<Vec<_>, _>>()).transpose()?;
     let mut results = context.queries.ask(Query::Results).await?;
     if let Some(only) = only {
-        results.summary.by.retain(|dimension, _| *dimension == only);
+        results.summary.by.retain(|dimension, _| only.contains(dimension));
     }
     Ok(Json(results.into()))
 }

@@ -92,6 +92,8 @@ async fn every_question_is_answered_in_its_shape() {
     assert_eq!(all.summary.by.len(), Dimension::ALL.len());
     let one: SwarmResults = get(&node, "/api/results?by=country").await;
     assert_eq!(one.summary.by.keys().collect::<Vec<_>>(), [&Dimension::Country]);
+    let two: SwarmResults = get(&node, "/api/results?by=country,tld").await;
+    assert_eq!(two.summary.by.len(), 2);
     let text: Value = get(&node, "/api/results?by=country").await;
     assert!(text["answered_by"].as_str().unwrap().starts_with("12D3KooW"), "{text}");
     assert_eq!(text["summary"]["by"]["country"]["KE"]["servers"], 21);

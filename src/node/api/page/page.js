@@ -254,11 +254,12 @@ function lost(failure) {
 
 async function look() {
   try {
-    const [status, members, results] = await Promise.all([ask("/api/status"), ask("/api/members"), ask(`/api/results?by=${by}`)]);
+    const [status, members, results] = await Promise.all([ask("/api/status"), ask("/api/members"), ask(`/api/results?by=${by === "country" ? by : `country,${by}`}`)]);
     document.body.classList.remove("lost");
     showStatus(status);
     showMembers(members);
     showResults(results);
+    showMap(results.summary.by.country ?? {}, members);
   } catch (failure) {
     lost(failure);
   }
