@@ -108,6 +108,8 @@ task_kinds! {
     Swarm = "swarm", "loop";
     /// The API. After a panic it is served again.
     Api = "api", "loop";
+    /// Looking at the counters for the charts of the page. After a panic they have a gap.
+    History = "history", "api";
     /// Answering one request to the API. A panic makes it fail with status 500.
     ApiRequest = "api request", "api";
 }

@@ -2,7 +2,7 @@
 
 use super::{
     allowance::{self, OperatorAllowance},
-    api::{Api, Local, Token},
+    api::{Api, History, Local, Token},
     changes::Changes,
     clock,
     config::{Config, InUse, Readers},
@@ -205,7 +205,7 @@ fn local(config: &Config, reloads: &Reloads) -> Result<Local, NodeError> {
         NodeError::Key { path: config.state_dir.clone(), why, forbidden }
     })?;
     let requests = config.log.requests.then(|| config.requests_directory());
-    Ok(Local { token: Some(token), requests, settings: InUse::of(&reloads.text()) })
+    Ok(Local { token: Some(token), requests, settings: InUse::of(&reloads.text()), history: History::begin(&config.state_dir) })
 }
 
 /// The API, bound but not served yet; none if it is switched off.

@@ -30,6 +30,7 @@ use utoipa::OpenApi;
         surveys::change,
         logs::events,
         logs::requests,
+        logs::history,
         settings::settings,
         routes::pause,
         routes::resume,

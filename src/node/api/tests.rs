@@ -23,13 +23,14 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 36] = [
+const ROUTES: [(&str, &str); 37] = [
     ("get", "/"),
     ("get", "/api/admission"),
     ("get", "/api/cross-table"),
     ("get", "/api/distinct"),
     ("get", "/api/events"),
     ("get", "/api/export/rows"),
+    ("get", "/api/history"),
     ("get", "/api/log/events"),
     ("get", "/api/log/requests"),
     ("get", "/api/members"),

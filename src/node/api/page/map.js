@@ -121,7 +121,7 @@ function drawMarks(here) {
   at("map-marks").replaceChildren(...marks);
   at("map-labels").replaceChildren(...labels);
   const hidden = here.filter(([, country]) => !world.countries[country]).length;
-  say("map-members-note", hidden > 0 ? `${plural(hidden, "member")} where the country is not known` : "");
+  say("map-members-note", hidden > 0 ? `${plural(hidden, "member")} where the country is not known.` : "");
 }
 
 // Says what something on the map is, and marks it.
