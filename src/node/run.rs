@@ -127,7 +127,7 @@ struct Daemon {
 /// Runs a daemon with a configuration that was checked, until SIGTERM, Ctrl-C or `leave`.
 pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Result<(), NodeError> {
     watch_tasks();
-    let StartChecks { given, pre_shared_key, certificate } = checks;
+    let StartChecks { given, pre_shared_key, certificate, .. } = checks;
     let identity = NodeIdentity { certificate, ..keyfile::init(&config)? };
     let store = setup::store(&config)?;
     let snapshots = SnapshotStore::open(&config)?;

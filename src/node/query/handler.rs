@@ -25,7 +25,7 @@ use nearcrawl_model::{
     survey::{SignedSurvey, SurveyId, SurveyRef},
     time::Millis,
     url::{Host, PageUrl},
-    view::{DeclaredLostView, LeaveView, MoveView, ReachState, ReachabilityView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
+    view::{ConfirmedAddress, DeclaredLostView, LeaveView, MoveView, ReachState, ReachabilityView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -206,6 +206,11 @@ impl QueryHandler {
             state,
             state_text: ReachabilityView::sentence(state, self.advertised, &how.relays),
             addresses: how.addresses.clone(),
+            confirmed: how
+                .confirmed
+                .iter()
+                .map(|(address, by)| ConfirmedAddress { address: address.clone(), confirmed_by: by.clone() })
+                .collect(),
             relays: how.relays.clone(),
             own_addresses: how.own.clone(),
             relays_for_others: how.relays_for_others,
