@@ -81,6 +81,8 @@ task_kinds! {
     ReaderRelay = "readers' questions", "executor";
     /// Reading pages or links from journals for a reader. After a panic the reader is told that there is no answer.
     Export = "export", "executor";
+    /// Searching the log of requests, here or at all members. After a panic there is no answer.
+    RequestSearch = "request search", "executor";
     /// An edition of the hierarchy from other members. After a panic it counts as unusable.
     SnapshotTransfer = "snapshot transfer", "executor";
     /// Pieces of the hierarchy for other members. After a panic the member is asked to come again.

@@ -18,6 +18,7 @@ mod surveys;
 #[cfg(test)]
 mod tests;
 mod token;
+mod verify;
 
 use super::{metrics::Metrics, query::QueryHandle};
 use crate::io::tasks::{self, TaskKind};
@@ -162,6 +163,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/cross-table", get(routes::cross_table))
         .route("/api/distinct", get(routes::distinct))
         .route("/api/why", get(routes::why))
+        .route("/api/verify", get(verify::verify))
         .route("/api/events", get(routes::events))
         .route("/api/servers", get(routes::servers))
         .route("/api/servers/owners", get(routes::server_owners))

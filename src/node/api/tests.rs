@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 37] = [
+const ROUTES: [(&str, &str); 38] = [
     ("get", "/"),
     ("get", "/api/admission"),
     ("get", "/api/cross-table"),
@@ -46,6 +46,7 @@ const ROUTES: [(&str, &str); 37] = [
     ("get", "/api/survey"),
     ("get", "/api/survey/probes"),
     ("get", "/api/surveys"),
+    ("get", "/api/verify"),
     ("get", "/api/why"),
     ("get", "/bot"),
     ("get", "/metrics"),
@@ -420,9 +421,11 @@ async fn the_page_is_whole_and_loads_nothing_from_elsewhere() {
     }
     assert!(named >= 2, "the page names its style and its script");
     assert!(!html.contains("style=") && !html.contains("onclick"), "the policy would refuse it");
-    let script = client().get(node.url("/page/page.js")).send().await.unwrap().text().await.unwrap();
-    for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
-        assert!(!script.contains(way), "text from web servers must not become markup: {way}");
+    for file in ["map.js", "charts.js", "page.js"] {
+        let script = client().get(node.url(&format!("/page/{file}"))).send().await.unwrap().text().await.unwrap();
+        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+            assert!(!script.contains(way), "text from web servers must not become markup: {way} in {file}");
+        }
     }
     node.end().await;
 }

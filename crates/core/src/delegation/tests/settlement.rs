@@ -4,7 +4,11 @@
 use super::{hierarchy, subnet};
 use crate::{
     context::Context,
-    delegation::{Delegation, Others, Policy, address_assignment::coordinator_of, prober::{ProbeOrder, Prober}},
+    delegation::{
+        Delegation, Others, Policy,
+        address_assignment::coordinator_of,
+        prober::{ProbeOrder, Prober},
+    },
     event::{Command, PeerCommand, WebCommand},
     membership::{Member, Membership, Roster, RosterConfig, Shutdown, Swim, SwimConfig},
     ownership::Ownership,
