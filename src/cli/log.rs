@@ -57,6 +57,19 @@ pub struct WhichLog {
 }
 
 impl WhichLog {
+    /// Whether a state directory was named.
+    fn is_named(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// The API of the daemon with this configuration; none for that of the default one.
+    fn api(&self, named: Option<&str>) -> Result<Option<String>, CommandError> {
+        if named.is_some() || self.config.config.is_none() {
+            return Ok(named.map(str::to_owned));
+        }
+        Ok(self.config.load()?.api.listen.map(|listen| format!("http://{listen}")))
+    }
+
     /// The directory of its files. There must be one.
     fn directory(&self) -> Result<PathBuf, CommandError> {
         let mut config = self.config.load()?;

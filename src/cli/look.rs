@@ -80,7 +80,8 @@ pub const WHY_EXAMPLES: &str = "Examples:\n  \
     nearcrawl why https://museum.or.ke/exhibits\n  \
     nearcrawl why museum.or.ke\n  \
     nearcrawl why 192.0.2.0/24\n  \
-    nearcrawl why 192.0.2.7 --json";
+    nearcrawl why 192.0.2.7 --json\n  \
+    nearcrawl why museum.or.ke --peer UzbhKMUf    by what that member knows";
 
 /// The arguments of `why`.
 #[derive(Args, Clone, Debug)]
@@ -88,6 +89,9 @@ pub struct WhyArgs {
     /// A URL, a host, an IP address or a subnet
     #[arg(value_name = "URL|HOST|IP|SUBNET")]
     what: String,
+    /// By what this member knows: its peer id, or the last characters of it as `members` shows them
+    #[arg(long, value_name = "MEMBER", value_parser = peer)]
+    peer: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
 }
@@ -250,7 +254,14 @@ pub async fn why(args: &WhyArgs, style: Style) -> Result<String, CommandError> {
         CommandError::new(Exit::Data, why.to_string())
             .hint("write a URL, a host, an address or a subnet, like `nearcrawl why museum.or.ke` or `nearcrawl why 192.0.2.0/24`")
     })?;
-    let view: WhyView = ApiClient::new(&args.api)?.get("/api/why", &[("q", &args.what)]).await?;
+    let api = ApiClient::new(&args.api)?;
+    let of = match &args.peer {
+        None => None,
+        Some(end) => Some(member(&api, end).await?.to_string()),
+    };
+    let mut parameters = vec![("q", args.what.as_str())];
+    parameters.extend(of.as_deref().map(|of| ("of", of)));
+    let view: WhyView = api.get("/api/why", &parameters).await?;
     if args.api.json { json(&view) } else { Ok(why_text(&view, style)) }
 }
 

@@ -238,7 +238,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Plan(args) => as_far_as_it_goes(plan::plan(&args, style).await?),
         Command::Why(args) => look::why(&args, style).await,
         Command::Log(args) => log::log(&args).await,
-        Command::Verify(args) => as_far_as_it_goes(log::verify(&args)?),
+        Command::Verify(args) => as_far_as_it_goes(log::verify(&args).await?),
         Command::Members(args) => look::members(&args, style).await,
         Command::Move(args) => look::hand_over(&args).await,
         Command::Pause(args) => pause::pause(&args).await,

@@ -81,6 +81,8 @@ task_kinds! {
     ReaderRelay = "readers' questions", "executor";
     /// Reading pages or links from journals for a reader. After a panic the reader is told that there is no answer.
     Export = "export", "executor";
+    /// Searching the log of requests, here or at all members. After a panic there is no answer.
+    RequestSearch = "request search", "executor";
     /// An edition of the hierarchy from other members. After a panic it counts as unusable.
     SnapshotTransfer = "snapshot transfer", "executor";
     /// Pieces of the hierarchy for other members. After a panic the member is asked to come again.
@@ -108,6 +110,8 @@ task_kinds! {
     Swarm = "swarm", "loop";
     /// The API. After a panic it is served again.
     Api = "api", "loop";
+    /// Looking at the counters for the charts of the page. After a panic they have a gap.
+    History = "history", "api";
     /// Answering one request to the API. A panic makes it fail with status 500.
     ApiRequest = "api request", "api";
 }

@@ -7,6 +7,7 @@ use super::{
     query::{NoProbesError, ProbesReply, Reply},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
+    requests_made::{self, RequestsAsker, Searches},
     revisit,
     setup::WebClients,
     snapshot_store::SnapshotStore,
@@ -33,14 +34,15 @@ use nearcrawl_model::{
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
     opt_out::{OptOutKey, ProofLook},
+    requests_made::{MemberRequests, RequestsQuery, RequestsView},
     server_rows::{RowsOf, ServerRows},
     survey::SurveyId,
     survey_probes::SurveyProbes,
     time::Millis,
     url::Host,
-    view::LimitView,
+    view::{LimitView, Subject, WhyView},
 };
-use std::{collections::BTreeMap, future::Future, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, future::Future, net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
     task::JoinSet,
@@ -95,6 +97,8 @@ pub struct Executor {
     recovery_budget: Arc<RecoveryBudget>,
     /// Where each request is written down; none if that is switched off, and in a crawl without a swarm.
     requests: Option<RequestLog>,
+    /// The same log, to be searched.
+    searches: Searches,
     /// The editions of the hierarchy on disk; none in a crawl without a swarm.
     snapshots: Option<SnapshotStore>,
     /// Answers to members about it that may be under way at once: each waits for the disk.
@@ -156,6 +160,7 @@ impl Executor {
             next_question: 0,
             recovery_budget: Arc::default(),
             requests: None,
+            searches: Searches::new(None),
             snapshots: None,
             lending,
             relaying: Arc::new(Semaphore::new(MAX_RELAYED)),
@@ -171,9 +176,10 @@ impl Executor {
         self.web = web;
     }
 
-    /// Sets the log of requests.
-    pub fn set_request_log(&mut self, requests: Option<RequestLog>) {
+    /// Sets the log of requests, and in which directory it is searched.
+    pub fn set_request_log(&mut self, requests: Option<RequestLog>, directory: Option<PathBuf>) {
         self.requests = requests;
+        self.searches = Searches::new(directory);
     }
 
     /// Sets the store of the editions of the hierarchy.
@@ -287,7 +293,15 @@ impl Executor {
             Command::Peers(command) => return self.tell_peers(command),
             Command::Hierarchy(command) => self.exchange_hierarchies(command),
             Command::Export { ticket, order } => self.export(order, ExportAsker::Member(ticket)),
-            Command::Finished => {}
+            Command::TellRequests { ticket, query } => {
+                let searched = self.searches.clone().for_member(query);
+                let crashed = Event::RequestsTold { ticket, made: None };
+                self.spawn(TaskKind::RequestSearch, Some(crashed), async move {
+                    Some(Event::RequestsTold { ticket, made: searched.await.map(Box::new) })
+                });
+            }
+            // The loop answers these; in a crawl without a swarm nobody asks.
+            Command::Explain { .. } | Command::Finished => {}
         }
         None
     }
@@ -499,6 +513,41 @@ impl Executor {
                 _ => Err(format!("{} does not answer", of.short())),
             };
             drop(reply.send(answer.map_err(NoProbesError::NoAnswer)));
+            None
+        });
+    }
+
+    /// Asks all members whether they made these requests.
+    pub fn requests_made(&mut self, me: AccessPoint, members: Vec<(AccessPoint, bool)>, query: RequestsQuery, asker: RequestsAsker) {
+        let (asking, swarm, searches) = (self.asking.clone(), self.swarm.clone(), self.searches.clone());
+        let all = members.clone();
+        self.spawn_told(async move {
+            let view = tasks::run(TaskKind::RequestSearch, requests_made::of_all(searches, asking, me, members, query)).await;
+            let silent = || all.iter().map(|(member, _)| MemberRequests::of(*member, None)).collect();
+            requests_made::answer(swarm.as_ref(), asker, view.unwrap_or_else(|_| RequestsView::new(&query, silent())));
+            None
+        });
+    }
+
+    /// Asks a member why something is crawled by whom.
+    pub fn ask_why(&mut self, of: AccessPoint, subject: &Subject, reply: Reply<Result<WhyView, String>>) {
+        let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
+            let _ = reply.send(Err("too many readers ask at once; ask again in a second".to_owned()));
+            return;
+        };
+        let (asking, subject) = (self.asking.clone(), subject.to_string());
+        self.spawn_told(async move {
+            let answer = tasks::run(TaskKind::ReaderRelay, peer_transfers::ask(&asking, of, Request::Why(subject))).await;
+            drop(turn);
+            let said = match answer.ok().flatten() {
+                Some(Response::Why(said)) => {
+                    serde_json::from_str(&said).map_err(|_| format!("{} says what cannot be understood", of.short()))
+                }
+                Some(Response::Refused(why)) => Err(format!("{} refuses: {why}", of.short())),
+                _ => Err(format!("{} does not answer", of.short())),
+            };
+            // Whoever has stopped waiting is no error.
+            let _ = reply.send(said);
             None
         });
     }

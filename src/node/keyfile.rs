@@ -115,6 +115,11 @@ pub(super) fn seed_of(path: &Path) -> Result<[u8; HALF], NodeError> {
     }
 }
 
+/// Who an access point with this configuration is; none if its key is not made yet, or cannot be used.
+pub(super) fn known(config: &Config) -> Option<AccessPoint> {
+    read(&config.state_dir.join(KEY_FILE)).ok().map(|stored| access_point_of_seed(stored.seed))
+}
+
 enum KeyFileError {
     Missing,
     Wrong(String, bool),

@@ -2,7 +2,7 @@
 
 use super::{
     allowance::{self, OperatorAllowance},
-    api::{Api, Local, Token},
+    api::{Api, History, Local, Token},
     changes::Changes,
     clock,
     config::{Config, InUse, Readers},
@@ -21,6 +21,7 @@ use super::{
         seeding::Seeding,
     },
     reload::{self, Reloads, Reread},
+    requests_made::RequestsAsker,
     setup,
     snapshot_store::{Beginning, SnapshotStore},
     start_checks::StartChecks,
@@ -43,11 +44,12 @@ use nearcrawl_model::{
     ids::SiteNumber,
     ids::Ticket,
     message::{PublicRequest, PublicResponse, Request, Response},
+    requests_made::RequestsQuery,
     server_rows::RowsOf,
     summary::SwarmResults,
     time::Millis,
     url::{Host, PageUrl},
-    view::{RefusedSeed, SeedView, StoreView, counted},
+    view::{Liveness, RefusedSeed, SeedView, StoreView, counted},
 };
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -127,7 +129,7 @@ struct Daemon {
 /// Runs a daemon with a configuration that was checked, until SIGTERM, Ctrl-C or `leave`.
 pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Result<(), NodeError> {
     watch_tasks();
-    let StartChecks { given, pre_shared_key, certificate } = checks;
+    let StartChecks { given, pre_shared_key, certificate, .. } = checks;
     let identity = NodeIdentity { certificate, ..keyfile::init(&config)? };
     let store = setup::store(&config)?;
     let snapshots = SnapshotStore::open(&config)?;
@@ -145,7 +147,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let denied = web.denied.clone();
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
     executor.set_snapshots(snapshots.clone());
-    executor.set_request_log(setup::request_log(&config)?);
+    executor.set_request_log(setup::request_log(&config)?, config.log.requests.then(|| config.requests_directory()));
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
     let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);
@@ -205,7 +207,7 @@ fn local(config: &Config, reloads: &Reloads) -> Result<Local, NodeError> {
         NodeError::Key { path: config.state_dir.clone(), why, forbidden }
     })?;
     let requests = config.log.requests.then(|| config.requests_directory());
-    Ok(Local { token: Some(token), requests, settings: InUse::of(&reloads.text()) })
+    Ok(Local { token: Some(token), requests, settings: InUse::of(&reloads.text()), history: History::begin(&config.state_dir) })
 }
 
 /// The API, bound but not served yet; none if it is switched off.
@@ -362,6 +364,11 @@ impl Daemon {
         loop {
             while let Some(command) = self.crawler.next_command() {
                 self.finished |= matches!(command, Command::Finished);
+                if let Command::Explain { ticket, subject } = command {
+                    let said = self.handler.explain(&subject, &self.crawler, &self.executor);
+                    self.certain.push_back(Event::Explained { ticket, said });
+                    continue;
+                }
                 self.certain.extend(self.executor.perform(command));
             }
             match self.certain.pop_front() {
@@ -605,6 +612,8 @@ impl Daemon {
             PublicRequest::Owners => PublicResponse::Owners(view.server_owners()),
             PublicRequest::ServerRows { of, after } => return self.asked_for_rows(ticket, RowsOf::Servers, of, after),
             PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),
+            PublicRequest::RequestsMade(query) if query.is_fair() => return self.requests_made(query, RequestsAsker::Reader(ticket)),
+            PublicRequest::RequestsMade(_) => PublicResponse::Refused("no such time may be asked about".into()),
             PublicRequest::ExportRows { of, query } => return self.export(of, query, ExportAsker::Reader(ticket)),
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
@@ -643,6 +652,13 @@ impl Daemon {
             Ok(order) => self.executor.export(Box::new(order), asker),
             Err(rows) => drop(exports::answer(self.executor.swarm(), asker, Ok(rows))),
         }
+    }
+
+    /// Whether any member made these requests is asked.
+    fn requests_made(&mut self, query: RequestsQuery, asker: RequestsAsker) {
+        let members = self.crawler.view().members().into_iter();
+        let members = members.map(|member| (member.access_point, member.liveness == Liveness::Alive)).collect();
+        self.executor.requests_made(self.identity.access_point, members, query, asker);
     }
 
     /// How others get to us has changed.
@@ -698,6 +714,8 @@ impl Daemon {
                 // A caller that has stopped waiting is no error.
                 let _ = reply.send(told);
             }
+            Some(Action::AskWhy { subject, of, reply }) => self.executor.ask_why(of, &subject, reply),
+            Some(Action::AskRequests { query, reply }) => self.requests_made(query, RequestsAsker::Here(reply)),
             Some(Action::AskProbes { survey, of, reply }) => self.executor.ask_probes(of, survey, reply),
             Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),
         }

@@ -1,7 +1,7 @@
 //! From a configuration and a state directory to a crawler and executor.
 
 use super::{
-    config::{Config, CrawlRule, DelegationPolicy},
+    config::{Config, CrawlRule, DelegationPolicy, Readers},
     error::NodeError,
     images::{self, Reading},
     keyfile::{self, NodeIdentity},
@@ -263,6 +263,7 @@ pub fn swarm_config(
         certificate: identity.certificate.clone(),
         incarnation,
         relays: config.nat.relay,
+        tries_readers: config.swarm.readers == Readers::Anybody,
         max_connections: config.swarm.max_connected.saturating_mul(2).max(8),
         ..SwarmConfig::default()
     }

@@ -18,7 +18,7 @@ use crate::io::{
     store::Store,
     swarm::{self, Carrier},
 };
-use nearcrawl_model::{admission::SignedAdmission, fingerprint::FingerprintKey, time::WallTime};
+use nearcrawl_model::{access_point::AccessPoint, admission::SignedAdmission, fingerprint::FingerprintKey, time::WallTime};
 use std::net::SocketAddr;
 
 /// A configuration with which a daemon can start, as far as that can be known beforehand, and what had to be read to know it.
@@ -30,6 +30,8 @@ pub struct StartChecks {
     pub(super) pre_shared_key: Option<[u8; 32]>,
     /// The certificate by which it is a member, if people gave it one.
     pub(super) certificate: Option<SignedAdmission>,
+    /// Who it is; none if the key is not made yet.
+    access_point: Option<AccessPoint>,
 }
 
 impl StartChecks {
@@ -46,7 +48,7 @@ impl StartChecks {
         // The files of certificates, the name servers and the headers of requests; the clients themselves are made under the swarm's key.
         setup::web_clients(config, FingerprintKey([0; 16]))?;
         let certificate = admission_files::certificate(config)?;
-        Ok(StartChecks { given: Given::read(config)?, pre_shared_key, certificate })
+        Ok(StartChecks { given: Given::read(config)?, pre_shared_key, certificate, access_point: keyfile::known(config) })
     }
 
     /// The day of the latest source of its hierarchy, counted from 1970; none if no source has a date.
@@ -62,6 +64,16 @@ impl StartChecks {
     /// The key without which no other member can connect, if there is one.
     pub fn pre_shared_key(&self) -> Option<[u8; 32]> {
         self.pre_shared_key
+    }
+
+    /// The certificate by which it is a member, if people gave it one.
+    pub fn certificate(&self) -> Option<&SignedAdmission> {
+        self.certificate.as_ref()
+    }
+
+    /// Who it is; none if the key is not made yet.
+    pub fn access_point(&self) -> Option<AccessPoint> {
+        self.access_point
     }
 
     /// Asks the DNS as the daemon will.

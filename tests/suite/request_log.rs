@@ -1,6 +1,7 @@
 //! Is every request that a server saw in the log of the daemon that made it, once, with its reason? Real daemons, and what the servers saw.
 
 use crate::support::{Ground, Habits, Judge, SmallWeb, Swarm, nearcrawl};
+use nearcrawl_lab::demo::daemons::API_PORT;
 use serde_json::Value;
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 
@@ -84,4 +85,84 @@ async fn each_request_that_a_server_saw_has_one_line_in_the_log_of_who_made_it_w
     // People read the same lines.
     let read = nearcrawl(&["log", "--state", state]).await.said;
     assert!(read.contains(" page   ") && read.contains("a starting URL") && read.contains("first run; 200"), "{read}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_member_says_who_made_a_request_and_by_which_rule_and_names_those_that_do_not_answer() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 4, 4, 10));
+    let points = [web.places.access_points[0], web.places.access_points[1]];
+    let habits = Habits { min_delay_ms: 20, delay_factor: 0, ..Habits::default() };
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+    swarm.start([0, 1]).await;
+    swarm.seed(0, &web.seeds()).await;
+    let expected = web.expected(&web.seeds());
+    swarm.agree(expected.pages() as u64, LONG_ENOUGH).await;
+
+    let request = swarm.log().requests().last().unwrap().clone();
+    let (maker, other) = if request.peer == IpAddr::V4(points[0]) { (0, 1) } else { (1, 0) };
+    let state = swarm.common.directory.join(points[maker].to_string()).display().to_string();
+    let last = lines(&nearcrawl(&["log", "--json", "--state", &state]).await.said).pop().unwrap();
+    let (server, now) = (request.server.to_string(), text(&last, "asked_at"));
+    let api = format!("http://{}:{API_PORT}", points[other]);
+    // By the daemon of another member, and by a program that is none.
+    let by_daemon = nearcrawl(&["verify", &server, &now, "--api", &api, "--json"]).await;
+    let by_reader = nearcrawl(&["verify", &server, &now, "--member", &swarm.daemons[other].multiaddress(), "--json"]).await;
+    for asked in [by_daemon, by_reader] {
+        let said: Value = serde_json::from_str(&asked.said).unwrap_or_else(|why| panic!("{why}: {}{}", asked.said, asked.complained));
+        assert_eq!((asked.code, &said["verdict"]), (Some(0), &Value::from("yes")), "{said}");
+        let members = said["members"].as_array().unwrap();
+        let made = members.iter().find(|member| member["access_point"] == swarm.daemons[maker].access_point.as_str()).unwrap();
+        assert!(
+            made["lines"].as_array().unwrap().iter().any(|line| line["host"] == request.host.as_str() && line["reason"] != ""),
+            "{said}"
+        );
+        let names: Vec<&String> = made["lines"][0].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["asked_at", "host", "reason"], "no more is told to others");
+    }
+    let ask = ["verify", "192.0.2.1", &now, "--within", "1s", "--api", &api];
+    let none = nearcrawl(&ask).await;
+    assert!(none.code == Some(1) && none.said.starts_with("no: none of 2 members"), "{}{}", none.said, none.complained);
+
+    // Why it was crawled is said by its owner, whoever is asked.
+    let peer = swarm.daemons[maker].access_point.clone();
+    let why = nearcrawl(&["why", &request.host, "--peer", &peer, "--api", &api, "--json"]).await;
+    let said: Value = serde_json::from_str(&why.said).unwrap_or_else(|failure| panic!("{failure}: {}{}", why.said, why.complained));
+    assert_eq!((said["host"].as_str(), &said["owner_is_me"]), (Some(request.host.as_str()), &Value::from(true)), "{said}");
+
+    swarm.daemons[maker].kill().await;
+    let unknown = nearcrawl(&ask).await;
+    let silent = format!("{} did not answer", swarm.daemons[maker].access_point);
+    assert!(unknown.code == Some(69) && unknown.said.contains(&silent), "{}{}", unknown.said, unknown.complained);
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_tells_what_members_found_and_has_one_try_where_no_daemon_runs() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 2, 2, 0));
+    let points = [web.places.access_points[0], web.places.access_points[1]];
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, Habits::default()).await;
+    swarm.start([0]).await;
+    let directory = swarm.common.directory.clone();
+    let doctor = async |daemon: usize| -> Vec<Value> {
+        let file = directory.join(format!("{}.toml", points[daemon])).display().to_string();
+        let ended = nearcrawl(&["doctor", "--config", &file, "--json"]).await;
+        let said: Value = serde_json::from_str(&ended.said).unwrap_or_else(|why| panic!("{why}: {}{}", ended.said, ended.complained));
+        said["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == "reachability").cloned().collect()
+    };
+    // The second one is not started yet: the first one tries.
+    let tried = doctor(1).await;
+    let first = swarm.daemons[0].access_point[44..].to_owned();
+    assert!(!tried.is_empty() && tried.iter().all(|finding| finding["state"] == "good"), "{tried:?}");
+    assert!(text(&tried[0], "found_text").contains(&format!("…{first} reached /ip4/{}/tcp/", points[1])), "{tried:?}");
+    swarm.start([1]).await;
+    let found = swarm
+        .until("the members have found out", LONG_ENOUGH, async || {
+            let found = doctor(1).await;
+            if found.iter().all(|finding| finding["state"] == "good") { Ok(found) } else { Err(format!("{found:?}")) }
+        })
+        .await;
+    assert!(text(&found[0], "found_text").contains(&format!("…{first} connected to it")), "{found:?}");
+    assert!(swarm.stop().await);
 }

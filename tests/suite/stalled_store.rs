@@ -53,6 +53,8 @@ fn values(parameter: &str, route: &str, web: &SmallWeb) -> Vec<String> {
         ("after", "/api/ownership") => vec![web.places.lands[0].subnet.to_string()],
         ("after", _) => vec![host.to_string()],
         ("limit", _) => vec!["3".to_owned()],
+        ("address", _) => vec![address.to_string()],
+        ("from" | "until", _) => vec!["2026-11-26T08:15:00Z".to_owned()],
         // Pages and links are read from the disk, and wait for it.
         ("rows", _) => vec!["hosts".to_owned()],
         // These are nothing alone; and there is no survey here.

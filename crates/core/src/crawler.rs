@@ -146,6 +146,8 @@ impl Crawler {
             Event::RowsRead { ticket, rows, next } => self.answer(ticket, Response::Recalled(rows, next)),
             Event::RowsDigested { ticket, told } => self.answer(ticket, Response::RowsCompared(told)),
             Event::Exported { ticket, rows } => self.exported(ticket, rows),
+            Event::Explained { ticket, said } => self.answer(ticket, said.map_or_else(Response::Refused, Response::Why)),
+            Event::RequestsTold { ticket, made } => self.requests_told(ticket, made),
             Event::ClaimsStored { write } => self.claims_stored(write),
             Event::VotingStored { write } => self.voting_stored(write),
             Event::DeclareLost(lost) => self.declare_lost(lost),

@@ -24,6 +24,7 @@ use nearcrawl_model::{
     message::{Gossip, Request, Response},
     opt_out::{OptOutKey, ProofLook},
     previous_run::PreviousVersion,
+    requests_made::{RequestsMade, RequestsQuery},
     rows_digest::Digests,
     seen::{PageState, SeenAnswer, SeenBatch},
     subnet::Subnet,
@@ -233,6 +234,20 @@ pub enum Event {
         /// The answer; none if it is to be asked again.
         rows: Option<ExportedRows>,
     },
+    /// The log of requests was searched for what a member asked about.
+    RequestsTold {
+        /// Who is to be answered, by [`Command::TellRequests`].
+        ticket: Ticket,
+        /// The answer; none if it is to be asked again.
+        made: Option<Box<RequestsMade>>,
+    },
+    /// It is said why something is crawled by whom, to a member that asked.
+    Explained {
+        /// Who is to be answered, by [`Command::Explain`].
+        ticket: Ticket,
+        /// The explanation, or why there is none.
+        said: Result<String, String>,
+    },
     /// Claims are durable.
     ClaimsStored {
         /// The number of their [`StoreCommand::StoreClaims`].
@@ -402,6 +417,20 @@ pub enum Command {
         ticket: Ticket,
         /// Which.
         order: Box<ExportOrder>,
+    },
+    /// Search the log of requests, beside everything else, for [`Event::RequestsTold`].
+    TellRequests {
+        /// Whom to answer.
+        ticket: Ticket,
+        /// For what.
+        query: RequestsQuery,
+    },
+    /// Say why something is crawled by whom, for [`Event::Explained`]: the process knows some of it alone.
+    Explain {
+        /// Whom to answer.
+        ticket: Ticket,
+        /// What is asked about, as text.
+        subject: String,
     },
     /// Everything is done that [`Event::Leave`] or [`Event::Drain`] asked for.
     Finished,

@@ -14,7 +14,8 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     exported::ExportedRows,
     ids::{QuestionId, Ticket, TransferId},
-    message::{Award, Request, Response},
+    message::{Award, MAX_SUBJECT, Request, Response},
+    requests_made::RequestsMade,
     server_rows::RowsOf,
     time::Millis,
 };
@@ -115,6 +116,12 @@ impl Crawler {
                 Ok(order) => self.context.commands.push_back(Command::Export { ticket, order: Box::new(order) }),
                 Err(rows) => self.exported(ticket, Some(rows)),
             },
+            Request::RequestsMade(query) if query.is_fair() => self.context.commands.push_back(Command::TellRequests { ticket, query }),
+            Request::RequestsMade(_) => self.answer(ticket, Response::Refused("no such time may be asked about".to_owned())),
+            Request::Why(subject) if subject.len() <= MAX_SUBJECT => {
+                self.context.commands.push_back(Command::Explain { ticket, subject });
+            }
+            Request::Why(_) => self.answer(ticket, Response::Refused("this is no URL, host, address or subnet".to_owned())),
             Request::Totals => self.tell_totals(from, ticket, None),
             Request::CompareTotals { mine, yours } => self.totals_compared(from, ticket, mine, yours),
             Request::ExchangeTotals(totals, yours) => self.totals_exchanged(from, ticket, *totals, yours),
@@ -170,6 +177,11 @@ impl Crawler {
     /// Rows were read for a reader; none if too much is read at the moment, or not all journals are here yet.
     pub(crate) fn exported(&mut self, ticket: Ticket, rows: Option<ExportedRows>) {
         self.answer(ticket, rows.map_or(Response::Busy(EXPORT_AGAIN), Response::ExportedRows));
+    }
+
+    /// The log of requests was searched; none if too much is searched at the moment.
+    pub(crate) fn requests_told(&mut self, ticket: Ticket, made: Option<Box<RequestsMade>>) {
+        self.answer(ticket, made.map_or(Response::Busy(EXPORT_AGAIN), Response::RequestsMade));
     }
 
     /// A steward, or the owner of what lies around it, awards us a subnet.

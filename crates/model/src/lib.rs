@@ -34,6 +34,7 @@ pub mod previous_run;
 pub mod receipt;
 pub mod record;
 pub mod replica;
+pub mod requests_made;
 pub mod revisit;
 pub mod rows_digest;
 pub mod run_history;

@@ -18,6 +18,7 @@ use super::{
     ownership_map::{ComparedPart, MAX_COMPARED, MAX_SENT, MAX_WANTED, MapDigest, MapPart, WantedPart, at_most},
     receipt::{Declined, SignedReceipt},
     replica::{MAX_SUBNETS_ASKED, StoreId},
+    requests_made::{RequestsMade, RequestsQuery, RequestsView},
     rows_digest::{Digests, MAX_JOURNALS_COMPARED},
     server_rows::{MAX_OWNERS, ServerOwner, ServerRows},
     subnet::Subnet,
@@ -188,7 +189,15 @@ pub enum Request {
     CompareAdmissions(StatementsDigest),
     /// Send these certificates and expulsions, at most [`MAX_TOLD`]. Answered with [`Response::Admissions`].
     SendAdmissions(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<StatementId>),
+    /// For the owner of a web site: did the receiver make these requests? Answered with [`Response::RequestsMade`].
+    RequestsMade(RequestsQuery),
+    /// For somebody at the sender: why is this URL, host, address or subnet crawled by whom, by what the receiver knows? At most [`MAX_SUBJECT`] bytes. Answered
+    /// with [`Response::Why`].
+    Why(String),
 }
+
+/// The longest subject of a [`Request::Why`], in bytes.
+pub const MAX_SUBJECT: usize = 4_096;
 
 /// An owner asks a voter to accept claims, at most [`crate::vote::MAX_PROPOSED`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -331,6 +340,10 @@ pub enum Response {
     AdmissionHeads(#[serde(deserialize_with = "statement_heads")] Option<Vec<StatementHead>>),
     /// To `SendAdmissions`: those of them that the answering member has.
     Admissions(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedAdmission>),
+    /// To `RequestsMade`: what the log of the answering member says.
+    RequestsMade(Box<RequestsMade>),
+    /// To `Why`: the explanation as JSON, like that of the receiver's API.
+    Why(String),
 }
 
 fn statement_heads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<StatementHead>>, D::Error> {
@@ -419,6 +432,8 @@ pub enum PublicRequest {
     },
     /// How many different hosts, domains and addresses there are in the swarm. Who asks again gets what the members told meanwhile.
     Distinct,
+    /// Did any member make these requests? Who is asked asks all of them.
+    RequestsMade(RequestsQuery),
 }
 
 /// The answer to a [`PublicRequest`].
@@ -436,4 +451,6 @@ pub enum PublicResponse {
     ExportedRows(ExportedRows),
     /// To `Distinct`.
     Distinct(Box<DistinctView>),
+    /// To `RequestsMade`.
+    RequestsMade(Box<RequestsView>),
 }

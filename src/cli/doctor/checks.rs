@@ -1,6 +1,10 @@
 //! What is looked at, one function each.
 
-use super::finding::{Finding, State};
+use super::{
+    admission::admission,
+    finding::{Finding, State},
+    reachability,
+};
 use crate::{
     cli::{
         client::{ApiArgs, ApiClient},
@@ -16,7 +20,7 @@ use nearcrawl_model::{
     url::Host,
     view::{StatusView, counted},
 };
-use std::{net::IpAddr, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 /// Less free disk than this is soon full.
 const ENOUGH_DISK: u64 = 2 << 30;
@@ -60,15 +64,23 @@ pub(super) fn intent(config: &Config) -> Vec<String> {
 
 /// Everything that is looked at.
 pub(super) async fn all(config: &Config) -> Vec<Finding> {
-    let (running, checked) = (running(config).await, StartChecks::of(config));
+    let (status, checked) = (status(config).await, StartChecks::of(config));
     let mut findings = vec![started(config, &checked), contact(config)];
     let checked = checked.ok();
-    let is_running = running.is_some();
-    findings.push(running.unwrap_or_else(|| {
-        Finding::new("daemon", State::NotChecked, "no daemon answers on this machine").remedy("nearcrawl run starts one").by("api.listen")
-    }));
-    if !is_running {
-        findings.extend(ports(config));
+    findings.push(admission(config, checked.as_ref(), clock::now().wall));
+    findings.push(status.as_ref().map_or_else(
+        || {
+            Finding::new("daemon", State::NotChecked, "no daemon answers on this machine")
+                .remedy("nearcrawl run starts one")
+                .by("api.listen")
+        },
+        running,
+    ));
+    let mut is_free = true;
+    if status.is_none() {
+        let ports = ports(config);
+        is_free = ports.iter().all(|port| port.state == State::Good);
+        findings.extend(ports);
     }
     findings.push(disk(&config.state_dir));
     findings.push(dns(config).await);
@@ -76,7 +88,11 @@ pub(super) async fn all(config: &Config) -> Vec<Finding> {
     for member in &config.swarm.bootstrap {
         findings.push(asked(config, checked.as_ref(), member).await);
     }
-    findings.extend([reachable(config), files(config), memory(), hierarchy(checked.as_ref())]);
+    findings.extend(match &status {
+        Some(status) => reachability::told(config, &status.reachability),
+        None => reachability::tried(config, checked.as_ref(), is_free).await,
+    });
+    findings.extend([files(config), memory(), hierarchy(checked.as_ref())]);
     findings
 }
 
@@ -101,17 +117,21 @@ fn contact(config: &Config) -> Finding {
     }
 }
 
-/// The daemon that runs, in its own words; none if there is none.
-async fn running(config: &Config) -> Option<Finding> {
+/// What the daemon that runs says of itself; none if there is none.
+async fn status(config: &Config) -> Option<StatusView> {
     let api = ApiClient::new(&ApiArgs { api: Some(format!("http://{}", config.api.listen?)), json: false }).ok()?;
-    let status: StatusView = api.get("/api/status", &[]).await.ok()?;
+    api.get("/api/status", &[]).await.ok()
+}
+
+/// The same in a sentence.
+fn running(status: &StatusView) -> Finding {
     let found = format!("running, version {}: {}", status.version, status.state_text);
-    Some(match status.connection_errors_text {
-        Some(why) => Finding::new("daemon", State::Warning, if found.contains(&why) { found } else { format!("{found}; {why}") })
+    match &status.connection_errors_text {
+        Some(why) => Finding::new("daemon", State::Warning, if found.contains(why) { found } else { format!("{found}; {why}") })
             .by("swarm.bootstrap")
             .remedy("nearcrawl members and nearcrawl status there say who is reached"),
         None => Finding::good("daemon", found),
-    })
+    }
 }
 
 /// Whether the ports that it waits at are free.
@@ -212,35 +232,6 @@ async fn asked(config: &Config, checked: Option<&StartChecks>, member: &str) -> 
         Err(why) => Finding::new("member", State::Failed, format!("{member}: {why}"))
             .by("swarm.bootstrap")
             .remedy("ask its operator for an address of `nearcrawl status` there; is the port open, and the pre-shared key the same?"),
-    }
-}
-
-/// Whether other members can connect to here. Only another machine could know for sure.
-fn reachable(config: &Config) -> Finding {
-    const KEY: &str = "swarm.advertise";
-    if !config.swarm.advertise.is_empty() {
-        let found = format!("others are told {}; whether that leads here is not known from here", config.swarm.advertise.join(", "));
-        return Finding::new("reachability", State::NotChecked, found).by(KEY);
-    }
-    if config.swarm.listen.is_empty() {
-        return Finding::new("reachability", State::Warning, "it waits for nobody: it can only connect to others").by("swarm.listen");
-    }
-    let port = config.swarm.listen.iter().find_map(|listen| listen_address(listen).ok()).map_or(4817, |(address, _)| address.port());
-    match machine::own_address() {
-        Some(IpAddr::V4(own)) if own.is_private() || own.is_link_local() => {
-            let found = format!(
-                "this machine's address {own} is a private one: unless a router forwards a port, others reach it through members that relay"
-            );
-            let remedy = format!(
-                "have the router forward TCP and UDP port {port}; if it uses another one outside, name that, like /ip4/ADDRESS/tcp/PORT"
-            );
-            Finding::new("reachability", State::Warning, found).by(KEY).remedy(remedy)
-        }
-        Some(own) => {
-            let found = format!("this machine's address is {own}; whether its TCP port {port} is open is not known from here");
-            Finding::new("reachability", State::NotChecked, found).by(KEY)
-        }
-        None => Finding::new("reachability", State::Warning, "this machine has no way to the Internet by IPv4").by(KEY),
     }
 }
 

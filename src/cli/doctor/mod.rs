@@ -2,10 +2,14 @@
 //! of the configuration that it depends on, and what helps.
 //!
 //! * [`checks`]: what is looked at, one function each
+//! * [`reachability`]: whether others reach the daemon, by what members found out
+//! * [`admission`]: whether it may be a member
 //! * [`finding`]: what was found
 
+mod admission;
 mod checks;
 mod finding;
+mod reachability;
 
 use super::{
     error::{CommandError, Exit},
@@ -13,7 +17,7 @@ use super::{
     run::ConfigArgs,
     table::Style,
 };
-use crate::node::config::Config;
+use crate::node::config::{Config, check_dial_address};
 use clap::Args;
 use finding::{Finding, State};
 use serde::Serialize;
@@ -22,8 +26,10 @@ use serde::Serialize;
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl doctor                       the service's configuration\n  \
     nearcrawl doctor --config node.toml    another\n  \
-    nearcrawl doctor --json                for programs\n\n\
-    It asks the DNS one question, and connects to the members of swarm.bootstrap; it sends nothing else. Memory, open files, disk and DNS are \
+    nearcrawl doctor --json                for programs\n  \
+    nearcrawl doctor --bootstrap /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…\n\n\
+    It asks the DNS one question, and connects to the members of swarm.bootstrap; it sends nothing else. Where no daemon runs it listens at the \
+    addresses of swarm.listen for some seconds, and asks one of these members to connect to it there. Memory, open files, disk and DNS are \
     looked at as this shell and this user have them: a service of systemd may have less. If something keeps the daemon from its work the exit \
     code is 78.";
 
@@ -32,6 +38,9 @@ pub const EXAMPLES: &str = "Examples:\n  \
 pub struct DoctorArgs {
     #[command(flatten)]
     config: ConfigArgs,
+    /// A member to ask, besides the configured ones (repeatable)
+    #[arg(long, value_name = "MULTIADDR")]
+    bootstrap: Vec<String>,
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
@@ -52,7 +61,11 @@ pub(super) async fn look(config: &Config) -> DoctorView {
 
 /// Looks at everything. What was found is printed, too, if there is an error beside it.
 pub async fn doctor(args: &DoctorArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
-    let config = args.config.load()?;
+    let mut config = args.config.load()?;
+    for address in &args.bootstrap {
+        check_dial_address(address).map_err(|wanted| CommandError::new(Exit::Usage, format!("--bootstrap {address}: {wanted}")))?;
+        config.swarm.bootstrap.push(address.clone());
+    }
     let view = look(&config).await;
     let failed = view.findings.iter().filter(|finding| finding.state == State::Failed).count();
     let failure = (failed > 0).then(|| CommandError::new(Exit::Config, format!("{failed} of {} checks failed", view.findings.len())));

@@ -51,3 +51,33 @@ async fn what_the_daemon_will_do_is_said_before_it_does_anything() {
         assert!(intent.contains(said), "{said}: {intent}");
     }
 }
+
+#[test]
+fn what_members_found_out_of_the_running_daemon_is_told_with_who_found_it() {
+    use nearcrawl_model::{
+        access_point::AccessPoint,
+        view::{ConfirmedAddress, ReachState, ReachabilityView},
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(directory.path(), "");
+    let (one, other) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
+    let at = ConfirmedAddress { address: "/ip4/192.0.2.1/tcp/4817".to_owned(), confirmed_by: vec![one, other] };
+    let public = ReachabilityView { state: ReachState::Public, confirmed: vec![at], ..ReachabilityView::default() };
+    let findings = reachability::told(&config, &public);
+    let [found] = &findings[..] else { panic!("{findings:?}") };
+    assert!(found.state == State::Good && found.key.is_some(), "{found:?}");
+    for said in ["/ip4/192.0.2.1/tcp/4817".to_owned(), one.short(), other.short()] {
+        assert!(found.found_text.contains(&said), "{found:?}");
+    }
+    let behind = ReachabilityView {
+        state: ReachState::BehindNat,
+        relays: vec![one],
+        own_addresses: vec!["192.0.2.7".parse().unwrap()],
+        holes_not_found: 3,
+        ..ReachabilityView::default()
+    };
+    let findings = reachability::told(&config, &behind);
+    assert!(findings[0].found_text.contains("192.0.2.7") && findings[0].found_text.contains(&one.short()), "{findings:?}");
+    assert!(findings[0].state == State::Warning && findings[0].remedy_text.as_ref().unwrap().contains("port 4817"), "{findings:?}");
+    assert!(findings[1].check == "NAT" && findings[1].found_text.contains("another port for each connection"), "{findings:?}");
+}

@@ -1,37 +1,41 @@
-//! `verify`: did this access point make a request to that address at that time, and why?
+//! `verify`: did the swarm make a request to that address at that time, and by which rule?
 
 use super::{WhichLog, moment, unreadable};
 use crate::{
     cli::{
+        client::{ApiArgs, ApiClient},
         error::{CommandError, Exit},
         json,
         survey::millis,
     },
-    io::request_log::{Reader, RequestKind, RequestLine},
+    io::{
+        request_log::{Found, RequestLine, search},
+        swarm::ask_public,
+    },
+    node::remote_results::{NoResults, PATIENCE, no_answer, refused},
 };
 use clap::Args;
-use nearcrawl_model::{time::WallTime, view::counted};
+use nearcrawl_model::{
+    message::{PublicRequest, PublicResponse},
+    requests_made::{RequestsQuery, RequestsView, Uncovered, Verdict},
+    time::WallTime,
+    view::counted,
+};
 use serde::Serialize;
-use std::{net::IpAddr, ops::ControlFlow};
-
-/// So many requests are listed; all are counted.
-const MAX_LISTED: usize = 1_000;
-
-/// A request may end, and be written, so long after it began.
-const LATEST_END: u64 = 600_000;
-
-const DAY: u64 = 86_400_000;
+use std::net::IpAddr;
 
 /// Shown under `verify --help`.
 pub const EXAMPLES: &str = "Examples:
   nearcrawl verify 192.0.2.1 2026-11-26T08:15:00Z
   nearcrawl verify 192.0.2.1 2026-11-26T08:15:00Z --within 1h --json
+  nearcrawl verify 192.0.2.1 2026-11-26T08:15:00Z --local
+  nearcrawl verify 192.0.2.1 2h --member /ip4/192.0.2.7/tcp/4817
 
 For a site owner who asks whether a request in their log was yours: IP is the address of their server, TIME the moment in UTC. \
-It reads the log of requests of this access point (`nearcrawl log`) and knows nothing of other members: ask those that owned the \
-subnet at that time (`nearcrawl why IP`).
+The daemon here asks all members what their logs of requests say (`nearcrawl log`): time, rule and host of each request, and who made \
+it. With --local, or --state, only the log of this access point is read, with all that it has.
 
-Exit codes: 0 yes, 1 no, 66 there is no log, 69 it cannot be known: the log does not go back so far, lines are missing, or the daemon was killed about then.";
+Exit codes: 0 yes, 1 no, 66 there is no log, 69 it cannot be known: there is no daemon, a member did not answer, a log does not go back so far, lines are missing, or a daemon was killed about then.";
 
 /// The arguments of `verify`.
 #[derive(Args, Clone, Debug)]
@@ -45,20 +49,20 @@ pub struct VerifyArgs {
     /// How much earlier or later it may have been, for clocks differ
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = millis)]
     within: u64,
+    /// Only by the log of this access point
+    #[arg(long, conflicts_with = "member")]
+    local: bool,
+    /// Have this member ask all, instead of the daemon here
+    #[arg(long, value_name = "MULTIADDR")]
+    member: Option<String>,
+    /// The daemon's API [default: as configured, else http://127.0.0.1:4880]
+    #[arg(long, value_name = "URL", env = "NEARCRAWL_API")]
+    api: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     which: WhichLog,
-}
-
-/// What is known of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Verdict {
-    Yes,
-    No,
-    Unknown,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,72 +83,102 @@ struct VerifyView {
     killed: bool,
 }
 
-/// What was read of the log so far.
-struct Scan {
-    view: VerifyView,
-    /// The last line of a daemon that has not ended in good order.
-    running: Option<WallTime>,
-    /// Whether the last line was of a time before the end of what is looked for.
-    in_time: bool,
+/// Says whether a request was made: by all members, or by the log of this access point alone.
+pub async fn verify(args: &VerifyArgs) -> Result<(String, Option<CommandError>), CommandError> {
+    let (from, until) = (WallTime(args.time.0.saturating_sub(args.within)), WallTime(args.time.0.saturating_add(args.within)));
+    let query = RequestsQuery { address: args.address.to_canonical(), from, until };
+    if args.local || args.which.is_named() {
+        return of_log(args, &query);
+    }
+    if !query.is_fair() {
+        return Err(CommandError::new(Exit::Usage, "--within is a day at most where other members are asked")
+            .hint("with --local only this access point's log is read"));
+    }
+    let view = match &args.member {
+        Some(member) => asked(member, query).await?,
+        None => {
+            let (address, from, until) = (query.address.to_string(), query.from.to_string(), query.until.to_string());
+            let parameters = [("address", address.as_str()), ("from", &from), ("until", &until)];
+            let api = ApiClient::new(&ApiArgs { api: args.which.api(args.api.as_deref())?, json: args.json })?;
+            api.get("/api/verify", &parameters).await.map_err(|why| match why.exit {
+                Exit::Unavailable => why.hint("--member names one elsewhere; with --local only the log of this access point is read"),
+                _ => why,
+            })?
+        }
+    };
+    let text = if args.json { json(&view)? } else { told_by_all(&view) };
+    let failure = match view.verdict {
+        Verdict::Yes => None,
+        Verdict::No => Some(CommandError::new(Exit::Broken, "no member made such a request")),
+        Verdict::Unknown => {
+            let silent = view.silent().count();
+            let why = if silent > 0 {
+                format!("{} did not answer", counted(silent, "member"))
+            } else {
+                "the logs do not cover that time".to_owned()
+            };
+            Some(CommandError::new(Exit::Unavailable, format!("it cannot be known whether a member made such a request: {why}")))
+        }
+    };
+    Ok((text, failure))
 }
 
-impl Scan {
-    fn line(&mut self, line: &RequestLine) {
-        let view = &mut self.view;
-        match line.kind {
-            // A gap is told by the first line behind it.
-            RequestKind::Gap => view.lines_missing += if self.in_time { line.lines.unwrap_or(0) } else { 0 },
-            RequestKind::Begin => {
-                let killed = self.running.map(|last| (last.0.saturating_sub(LATEST_END), line.asked_at.0));
-                view.killed |= killed.is_some_and(|(from, until)| from <= view.until_at.0 && until >= view.from_at.0);
-            }
-            kind if kind.is_contact() && line.address == Some(view.address) && (view.from_at..=view.until_at).contains(&line.asked_at) => {
-                view.requests += 1;
-                if view.lines.len() < MAX_LISTED {
-                    view.lines.push(line.clone());
-                }
-            }
-            _ => {}
-        }
-        self.in_time = line.asked_at <= view.until_at;
-        self.running = (line.kind != RequestKind::End).then_some(line.asked_at);
+/// Has a member ask all.
+async fn asked(member: &str, query: RequestsQuery) -> Result<RequestsView, CommandError> {
+    let unavailable = |why: NoResults| {
+        CommandError::new(Exit::Unavailable, why.to_string()).hint("`nearcrawl members` shows where members can be reached")
+    };
+    match ask_public(member.trim(), PublicRequest::RequestsMade(query), PATIENCE).await {
+        Ok(PublicResponse::RequestsMade(view)) => Ok(*view),
+        Ok(other) => Err(unavailable(refused(member, other))),
+        Err(why) => Err(unavailable(no_answer(member, &why))),
     }
 }
 
-/// Says whether a request was made.
-pub fn verify(args: &VerifyArgs) -> Result<(String, Option<CommandError>), CommandError> {
+/// What each member says.
+fn told_by_all(view: &RequestsView) -> String {
+    let RequestsView { verdict, address, from_at, until_at, members } = view;
+    let (when, all) = (format!("between {from_at} and {until_at}"), counted(members.len(), "member"));
+    let mut text = match verdict {
+        Verdict::Yes => {
+            let requests = members.iter().map(|member| member.requests).sum::<u64>();
+            let makers = members.iter().filter(|member| member.requests > 0).count();
+            format!("yes: {} to {address} {when}, by {makers} of {all}\n", counted(requests, "request"))
+        }
+        Verdict::No => format!("no: none of {all} made a request to {address} {when}\n"),
+        Verdict::Unknown => format!("unknown: no request to {address} {when} is known, but not of all of {all}\n"),
+    };
+    for member in members {
+        let id = member.access_point;
+        for line in &member.lines {
+            let host = line.host.as_ref().map_or_else(|| "no host".to_owned(), ToString::to_string);
+            text += &format!("{} {host} ({}) by {id}\n", line.asked_at, line.reason);
+        }
+        let lacks = match member.uncovered {
+            _ if !member.answered => "did not answer",
+            Some(Uncovered::NoLog) => "keeps no log of requests",
+            Some(Uncovered::BeginsLater) => "has a log that begins later",
+            Some(Uncovered::LinesMissing) => "has a log in which lines are missing then",
+            Some(Uncovered::Killed) => "was killed about then, and what was under way is missing",
+            None => continue,
+        };
+        text += &format!("{id} {lacks}\n");
+    }
+    text
+}
+
+/// By the log of this access point.
+fn of_log(args: &VerifyArgs, query: &RequestsQuery) -> Result<(String, Option<CommandError>), CommandError> {
     let directory = args.which.directory()?;
-    let begins = Reader::oldest(&directory).map_err(|why| unreadable(&directory, &why))?;
-    let (from_at, until_at) = (WallTime(args.time.0.saturating_sub(args.within)), WallTime(args.time.0.saturating_add(args.within)));
-    let view = VerifyView {
-        verdict: Verdict::No,
-        address: args.address.to_canonical(),
-        from_at,
-        until_at,
-        log_begins_at: begins,
-        requests: 0,
-        lines: Vec::new(),
-        lines_missing: 0,
-        killed: false,
-    };
-    // What came before says whether a daemon that begins had ended in good order.
-    let earlier = WallTime(from_at.0.saturating_sub(DAY));
-    let running = begins.filter(|begins| *begins < earlier);
-    let mut scan = Scan { view, running, in_time: true };
-    let mut reader = Reader::new(&directory, earlier);
-    let read = reader.read(&mut |line| {
-        let over = line.asked_at.0 > until_at.0.saturating_add(DAY);
-        scan.line(&line);
-        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    read.map_err(|why| unreadable(&directory, &why))?;
-    let mut view = scan.view;
-    let is_covered = view.log_begins_at.is_some_and(|begins| begins <= from_at) && view.lines_missing == 0 && !view.killed;
-    view.verdict = match (view.requests, is_covered) {
+    let found = search(&directory, query).map_err(|why| unreadable(&directory, &why))?;
+    let verdict = match (found.requests, found.uncovered) {
         (1.., _) => Verdict::Yes,
-        (0, true) => Verdict::No,
-        (0, false) => Verdict::Unknown,
+        (0, None) => Verdict::No,
+        (0, Some(_)) => Verdict::Unknown,
     };
+    let Found { log_begins_at, requests, lines, lines_missing, killed, .. } = found;
+    let RequestsQuery { address, from: from_at, until: until_at } = *query;
+    let view = VerifyView { verdict, address, from_at, until_at, log_begins_at, requests, lines, lines_missing, killed };
     let text = if args.json { json(&view)? } else { told(&view) };
     let failure = match view.verdict {
         Verdict::Yes => None,

@@ -8,12 +8,14 @@
 mod files;
 mod line;
 mod reader;
+mod search;
 #[cfg(test)]
 mod tests;
 
 pub use files::RequestLogConfig;
 pub use line::{RequestKind, RequestLine};
 pub use reader::{Reader, newest};
+pub use search::{Found, search};
 
 use crate::io::tasks::{self, TaskKind};
 use files::Files;

@@ -123,6 +123,8 @@ fn is_answered_at_length(request: &Request) -> bool {
             | Request::SendOptOuts(_)
             | Request::Distinct(_)
             | Request::SurveyProbes(_)
+            | Request::RequestsMade(_)
+            | Request::Why(_)
     )
 }
 

@@ -1,8 +1,8 @@
 //! Are we reached from outside? What members say who tried ([`super::dial_back`]), and how long it holds.
 
-use super::{dial_back::DialedBack, messages::Reached, port::Port};
+use super::{dial_back::DialedBack, identity::access_point_of, messages::Reached, port::Port};
 use libp2p::{Multiaddr, PeerId};
-use nearcrawl_model::address::AddressPolicy;
+use nearcrawl_model::{access_point::AccessPoint, address::AddressPolicy};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -35,8 +35,8 @@ struct Answer {
 #[derive(Debug)]
 pub(super) struct Checks {
     state: Reached,
-    /// Where we are reached, and until when that holds.
-    confirmed: BTreeMap<Multiaddr, Instant>,
+    /// Where we are reached, until when that holds, and by whom.
+    confirmed: BTreeMap<Multiaddr, (Instant, Vec<PeerId>)>,
     /// Addresses that members see us at.
     own: BTreeSet<IpAddr>,
     answers: Vec<Answer>,
@@ -101,7 +101,7 @@ impl Checks {
 
     /// Looks at the clock. `open`: answers that are still awaited.
     pub(super) fn tick(&mut self, now: Instant, open: usize) {
-        self.confirmed.retain(|_, until| now < *until);
+        self.confirmed.retain(|_, (until, _)| now < *until);
         if self.confirmed.is_empty() && self.state == Reached::Public {
             self.state = Reached::Unknown;
         }
@@ -126,20 +126,20 @@ impl Checks {
             self.next = now + AGAIN_UNANSWERED;
             return;
         }
-        let mut tried: BTreeMap<(IpAddr, Port), usize> = BTreeMap::new();
+        let mut tried: BTreeMap<(IpAddr, Port), Vec<PeerId>> = BTreeMap::new();
         let mut seen: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for answer in &answers {
             *seen.entry(answer.seen).or_default() += 1;
             for (port, reached) in &answer.ports {
-                *tried.entry((answer.seen, *port)).or_default() += usize::from(*reached);
+                tried.entry((answer.seen, *port)).or_default().extend(reached.then_some(answer.from));
             }
         }
         self.own = seen.iter().filter(|(_, count)| **count >= enough).map(|(address, _)| *address).collect();
         let families: BTreeSet<bool> = seen.keys().map(IpAddr::is_ipv4).collect();
         let is_four = |address: &Multiaddr| matches!(address.iter().next(), Some(libp2p::multiaddr::Protocol::Ip4(_)));
         self.confirmed.retain(|address, _| !families.contains(&is_four(address)));
-        let confirmed = tried.into_iter().filter(|((seen, _), yes)| *yes >= enough && self.own.contains(seen));
-        self.confirmed.extend(confirmed.map(|((seen, port), _)| (port.at(seen), now + HOLDS_FOR)));
+        let confirmed = tried.into_iter().filter(|((seen, _), by)| by.len() >= enough.max(1) && self.own.contains(seen));
+        self.confirmed.extend(confirmed.map(|((seen, port), by)| (port.at(seen), (now + HOLDS_FOR, by))));
         (self.state, self.next) =
             if self.confirmed.is_empty() { (Reached::Behind, now + AGAIN_NOT_REACHED) } else { (Reached::Public, now + AGAIN_REACHED) };
     }
@@ -152,6 +152,11 @@ impl Checks {
     /// Where they do.
     pub(super) fn confirmed(&self) -> impl Iterator<Item = &Multiaddr> {
         self.confirmed.keys()
+    }
+
+    /// The same with the members that reached us there.
+    pub(super) fn confirmed_by(&self) -> impl Iterator<Item = (&Multiaddr, Vec<AccessPoint>)> {
+        self.confirmed.iter().map(|(address, (_, by))| (address, by.iter().filter_map(access_point_of).collect()))
     }
 
     /// The addresses that members see us at.

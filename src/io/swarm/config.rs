@@ -43,6 +43,8 @@ pub struct SwarmConfig {
     pub requests_per_second: u32,
     /// Whether members that nobody reaches may be reached through this access point, once it is reached from outside itself.
     pub relays: bool,
+    /// Whether programs that are no members are told if this access point reaches them.
+    pub tries_readers: bool,
     /// Public requests a second from all peers together, after a burst of four times as many.
     pub public_per_second: u32,
 }
@@ -67,6 +69,7 @@ impl Default for SwarmConfig {
             answer_within: Duration::from_secs(20),
             requests_per_second: 100,
             relays: true,
+            tries_readers: true,
             public_per_second: 20,
         }
     }

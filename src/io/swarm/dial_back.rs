@@ -46,6 +46,11 @@ const MAX_UNDER_WAY: usize = 8;
 const AT_ONCE: u32 = 6;
 const ONE_EACH: Duration = Duration::from_secs(10);
 
+/// Those of programs that are no members: so many are being answered at a time, and so many at once, then one in [`ONE_EACH`], all together. Their
+/// keys cost nothing.
+const MAX_READERS_UNDER_WAY: usize = 2;
+const READERS_AT_ONCE: u32 = 4;
+
 /// Peers whose questions are counted.
 const MAX_ASKING: usize = 4096;
 
@@ -77,6 +82,8 @@ pub(super) struct DialBacks {
     line: Line,
     under_way: Arc<AtomicUsize>,
     asking: HashMap<PeerId, TokenBucket>,
+    readers: TokenBucket,
+    readers_under_way: Arc<AtomicUsize>,
 }
 
 impl DialBacks {
@@ -86,6 +93,8 @@ impl DialBacks {
             line: Line { source, key, dialable: Some(dialable), ..Line::default() },
             under_way: Arc::default(),
             asking: HashMap::new(),
+            readers: TokenBucket::every(READERS_AT_ONCE, ONE_EACH, Instant::now()),
+            readers_under_way: Arc::default(),
         }
     }
 
@@ -105,13 +114,40 @@ impl DialBacks {
         if !in_time || question.ports.len() > MAX_PORTS || self.under_way.load(Ordering::Relaxed) >= MAX_UNDER_WAY {
             return None;
         }
-        let (line, under_way) = (self.line.clone(), UnderWay::begin(self.under_way.clone()));
-        Some(async move {
+        Some(self.try_ports(peer, from, question, self.under_way.clone()))
+    }
+
+    /// The same for a program that is no member. Members' questions do not wait for theirs.
+    pub(super) fn answer_reader(
+        &mut self,
+        peer: PeerId,
+        from: IpAddr,
+        question: DialBack,
+        now: Instant,
+    ) -> Option<impl Future<Output = DialedBack> + Send + use<>> {
+        if question.ports.len() > MAX_PORTS
+            || self.readers_under_way.load(Ordering::Relaxed) >= MAX_READERS_UNDER_WAY
+            || !self.readers.take(now)
+        {
+            return None;
+        }
+        Some(self.try_ports(peer, from, question, self.readers_under_way.clone()))
+    }
+
+    fn try_ports(
+        &self,
+        peer: PeerId,
+        from: IpAddr,
+        question: DialBack,
+        under_way: Arc<AtomicUsize>,
+    ) -> impl Future<Output = DialedBack> + Send + use<> {
+        let (line, under_way) = (self.line.clone(), UnderWay::begin(under_way));
+        async move {
             let tries = question.ports.into_iter().map(|port| reaches(line.clone(), peer, port.at(from)));
             let reached = libp2p::futures::future::join_all(tries).await;
             drop(under_way);
             DialedBack { seen: Some(from), reached }
-        })
+        }
     }
 }
 
@@ -164,6 +200,20 @@ mod tests {
         let knock = tokio::time::timeout(Duration::from_millis(200), victim.accept()).await;
         assert!(knock.is_err(), "{knock:?}");
         assert!(dial_backs.answer(peer, [1, 1, 1, 1].into(), DialBack { ports: vec![port; MAX_PORTS + 1] }, now + ONE_EACH).is_none());
+    }
+
+    #[test]
+    fn programs_that_are_no_members_cause_few_dials_whatever_their_keys_and_keep_no_member_waiting() {
+        let (mut dial_backs, now) = (dial_backs(), Instant::now());
+        let question = || DialBack { ports: vec![Port::Tcp(1)] };
+        let ask = |dial_backs: &mut DialBacks, now| dial_backs.answer_reader(PeerId::random(), [1, 1, 1, 1].into(), question(), now);
+        let under_way: Vec<_> = (0..20).filter_map(|_| ask(&mut dial_backs, now)).collect();
+        assert_eq!(under_way.len(), MAX_READERS_UNDER_WAY);
+        assert!(dial_backs.answer(PeerId::random(), [1, 1, 1, 1].into(), question(), now).is_some());
+        drop(under_way);
+        let more = (0..20).filter(|_| ask(&mut dial_backs, now).is_some()).count();
+        assert_eq!(more, READERS_AT_ONCE as usize - MAX_READERS_UNDER_WAY);
+        assert!(ask(&mut dial_backs, now + ONE_EACH).is_some());
     }
 
     #[test]

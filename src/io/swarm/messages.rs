@@ -198,6 +198,8 @@ pub struct Reachability {
     pub addresses: Vec<String>,
     /// The members through which it is reached.
     pub relays: Vec<AccessPoint>,
+    /// Where members connected to it, and which.
+    pub confirmed: Vec<(String, Vec<AccessPoint>)>,
     /// The addresses that others see it at.
     pub own: Vec<IpAddr>,
     /// Whether others are reached through it.
@@ -212,6 +214,7 @@ impl Default for Reachability {
             reached: Reached::Unknown,
             addresses: Vec::new(),
             relays: Vec::new(),
+            confirmed: Vec::new(),
             own: Vec::new(),
             relays_for_others: false,
             relayed: Vec::new(),

@@ -2,7 +2,7 @@
 //!
 //! [`Swarm::start`] runs libp2p's event loop in a task of its own; [`SwarmCommand`]s go in, [`SwarmEvent`]s come out, both
 //! over bounded channels. Nothing but a hello is taken from a peer before its hello was accepted. A reader, which is no member, asks
-//! with [`ask_public`].
+//! with [`ask_public`], and who is to become a member asks with [`seen_from`] whether others will reach it.
 
 mod behaviour;
 mod brief;
@@ -21,6 +21,7 @@ mod identity;
 mod members_only;
 mod messages;
 mod meter;
+mod outside;
 mod peers;
 mod port;
 mod protocol;
@@ -45,6 +46,7 @@ pub use hello::{HelloError, SwarmId, SwarmSecrets};
 pub use identity::{access_point_of, access_point_of_seed, peer_id_of};
 pub use messages::{AskError, Reachability, Reached, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, TellError};
 pub use meter::SwarmMeter;
+pub use outside::{OutsideError, SeenFrom, seen_from};
 pub use protocol::PROTOCOL;
 pub use public::{Reader, ReaderConfig, ask_public, ask_public_with};
 pub use run::Swarm;

@@ -68,6 +68,8 @@ pub(super) struct Reach {
     relays: bool,
     /// Whether it does so now.
     offers: bool,
+    /// Whether those that are no members are told if we reach them.
+    tries_readers: bool,
     /// Whether QUIC may be used.
     quic: bool,
     members: Members,
@@ -94,6 +96,7 @@ impl Reach {
             listens: !config.listen.is_empty(),
             relays: config.relays,
             offers: false,
+            tries_readers: config.tries_readers,
             // QUIC has no pre-shared key, and does not leave from a given address.
             quic: config.pre_shared_key.is_none() && config.source_address.is_none(),
             members,
@@ -201,15 +204,23 @@ impl Reach {
         channel: ResponseChannel<DialedBack>,
         now: Instant,
     ) {
-        let from = self.ways.from(&peer, connection).filter(|_| self.members.contains(&peer) && !question.ports.is_empty());
-        let Some(answer) = from.and_then(|from| self.dial_backs.answer(peer, from, question, now)) else {
-            let _ = libp2p.behaviour_mut().dial_back.send_response(channel, DialedBack::nothing());
-            return;
-        };
-        count(&self.counters.dialled_back);
+        let from = self.ways.from(&peer, connection).filter(|_| !question.ports.is_empty());
         let answers = self.answers.0.clone();
         // If the swarm has ended, nobody waits for the answer.
-        tokio::spawn(async move { drop(answers.send((channel, answer.await)).await) });
+        if self.members.contains(&peer)
+            && let Some(answer) = from.and_then(|from| self.dial_backs.answer(peer, from, question.clone(), now))
+        {
+            count(&self.counters.dialled_back);
+            tokio::spawn(async move { drop(answers.send((channel, answer.await)).await) });
+        } else if !self.members.contains(&peer)
+            && self.tries_readers
+            && let Some(answer) = from.and_then(|from| self.dial_backs.answer_reader(peer, from, question, now))
+        {
+            count(&self.counters.dialled_back);
+            tokio::spawn(async move { drop(answers.send((channel, answer.await)).await) });
+        } else {
+            let _ = libp2p.behaviour_mut().dial_back.send_response(channel, DialedBack::nothing());
+        }
     }
 }
 
@@ -357,6 +368,7 @@ impl Reach {
             reached: if self.announce.is_empty() { self.checks.state() } else { Reached::Public },
             addresses: self.addresses(libp2p).iter().map(|address| named(address, self.me)).collect(),
             relays: self.reservations.granted_by().filter_map(|(relay, _)| super::access_point_of(relay)).collect(),
+            confirmed: self.checks.confirmed_by().map(|(address, by)| (named(address, self.me), by)).collect(),
             own: self.checks.own().iter().copied().collect(),
             relays_for_others: offers,
             relayed: self.ways.relayed().filter(|peer| self.members.contains(peer)).filter_map(super::access_point_of).collect(),

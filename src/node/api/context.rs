@@ -1,6 +1,6 @@
 //! What can the handlers of the API reach? The node, by queries, its metrics, and what is on this machine alone.
 
-use super::token::Token;
+use super::{history::History, token::Token};
 use crate::node::{config::InUse, metrics::Metrics, query::QueryHandle};
 use std::{path::PathBuf, sync::Arc};
 
@@ -21,4 +21,6 @@ pub struct Local {
     pub requests: Option<PathBuf>,
     /// What the configuration says.
     pub settings: InUse,
+    /// What was done lately.
+    pub history: History,
 }

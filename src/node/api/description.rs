@@ -1,6 +1,6 @@
 //! How is the API described? As OpenAPI, made from the routes themselves.
 
-use super::{admission, logs, opt_outs, page, routes, settings, surveys};
+use super::{admission, logs, opt_outs, page, routes, settings, surveys, verify};
 use axum::Json;
 use utoipa::OpenApi;
 
@@ -17,6 +17,7 @@ use utoipa::OpenApi;
         routes::distinct,
         routes::why,
         routes::events,
+        verify::verify,
         routes::servers,
         routes::server_owners,
         routes::server_rows,
@@ -30,6 +31,7 @@ use utoipa::OpenApi;
         surveys::change,
         logs::events,
         logs::requests,
+        logs::history,
         settings::settings,
         routes::pause,
         routes::resume,

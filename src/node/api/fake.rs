@@ -22,6 +22,7 @@ use nearcrawl_model::{
     ownership_history::Holding,
     plan::Pace,
     record::{HeldBack, RunState, ServerRecord, ServerStatus},
+    requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView},
     run_history::RunSummary,
     server_rows::{HistoryRow, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
@@ -120,6 +121,8 @@ fn answer(query: Query, age: u64) {
         Query::ServerOwners(reply) => drop(reply.send(vec![ServerOwner { access_point: access_point(0), servers: 25 }])),
         Query::ServerRows { rows, of, after, reply } => drop(reply.send(Ok(server_rows(rows, of, after.as_ref())))),
         Query::Export { reply, .. } => drop(reply.send(Ok(ExportedRows::of_hosts(&[])))),
+        Query::WhyAt { subject, reply, .. } => drop(reply.send(Ok(why(&subject)))),
+        Query::RequestsMade { query, reply } => drop(reply.send(requests_made(&query))),
         Query::Admission(reply) => drop(reply.send(admission())),
         Query::GiveAdmission { reply, .. } => drop(reply.send(Ok(access_point(1)))),
         Query::OptOuts(reply) => drop(reply.send(vec![opt_out()])),
@@ -562,6 +565,13 @@ fn why(subject: &Subject) -> WhyView {
         failing_pages: failing_pages(),
         surveys: vec![mark()],
     }
+}
+
+/// One member made a request, another does not answer.
+pub fn requests_made(query: &RequestsQuery) -> RequestsView {
+    let line = MadeRequest { asked_at: query.from, reason: "link".into(), host: Some("museum.ke.test".parse().unwrap()) };
+    let made = RequestsMade { requests: 1, lines: vec![line], uncovered: None };
+    RequestsView::new(query, vec![MemberRequests::of(access_point(0), Some(made)), MemberRequests::of(access_point(1), None)])
 }
 
 /// Five pages with a picture that has no name.

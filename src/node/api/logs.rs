@@ -1,8 +1,9 @@
-//! What has happened lately? The newest lines of the daemon's log and of its log of requests.
+//! What has happened lately? The newest lines of the daemon's log and of its log of requests, and how much was done in the last 24 hours.
 
 use super::{
     context::Context,
     error::{ErrorView, RequestError},
+    history::HistoryView,
 };
 use crate::{
     io::request_log,
@@ -29,4 +30,10 @@ pub async fn requests(State(context): State<Context>) -> Result<Json<Vec<Value>>
     let read = tokio::task::spawn_blocking(move || request_log::newest(&directory, NEWEST)).await;
     let lines = read.map_err(|why| failed(why.to_string()))?.map_err(|why| failed(format!("the log of requests cannot be read: {why}")))?;
     Ok(Json(lines.into_iter().filter_map(|line| serde_json::to_value(line).ok()).collect()))
+}
+
+/// Rates of this access point and totals of the swarm by the minute, for the last 24 hours.
+#[utoipa::path(get, path = "/api/history", responses((status = 200, body = HistoryView), (status = 500, body = ErrorView)))]
+pub async fn history(State(context): State<Context>) -> Json<HistoryView> {
+    Json(context.local.history.view())
 }

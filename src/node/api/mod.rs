@@ -7,6 +7,7 @@ mod error;
 #[cfg(test)]
 pub(crate) mod fake;
 mod guard;
+mod history;
 mod listener;
 mod logs;
 mod opt_outs;
@@ -17,6 +18,7 @@ mod surveys;
 #[cfg(test)]
 mod tests;
 mod token;
+mod verify;
 
 use super::{metrics::Metrics, query::QueryHandle};
 use crate::io::tasks::{self, TaskKind};
@@ -30,6 +32,7 @@ use axum::{
 use context::Context;
 pub use context::Local;
 pub use error::ErrorView;
+pub use history::History;
 use listener::Limited;
 pub use opt_outs::OptOutBody;
 pub use routes::{MAX_ROWS, MAX_SEEDS, SeedsBody};
@@ -116,13 +119,14 @@ impl Api {
     /// Serves until `stop` is true or its sender is gone; if serving fails or panics, it begins again after a moment.
     pub async fn keep_serving(self, queries: QueryHandle, metrics: Arc<Metrics>, stop: watch::Receiver<bool>) {
         let (listen, local) = (self.address, self.local.clone());
+        let watching = tokio::spawn(tasks::run(TaskKind::History, local.history.clone().watch(queries.clone(), stop.clone())));
         let mut bound = Some(self);
         loop {
             if let Some(api) = bound.take() {
                 let mut stop = stop.clone();
                 let stopped = async move { drop(stop.wait_for(|stop| *stop).await) };
                 match tasks::run(TaskKind::Api, api.serve(queries.clone(), Arc::clone(&metrics), stopped)).await {
-                    Ok(Ok(())) => return,
+                    Ok(Ok(())) => break,
                     Ok(Err(why)) => tracing::error!("{why}; the API is started again"),
                     Err(why) => tracing::error!("{why}; the API is started again"),
                 }
@@ -132,6 +136,9 @@ impl Api {
                 Ok(api) => bound = Some(api.with(local.clone())),
                 Err(why) => tracing::error!("{why}"),
             }
+        }
+        if let Ok(Err(why)) = watching.await {
+            tracing::error!("{why}; the page's charts have a gap");
         }
     }
 }
@@ -156,6 +163,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/cross-table", get(routes::cross_table))
         .route("/api/distinct", get(routes::distinct))
         .route("/api/why", get(routes::why))
+        .route("/api/verify", get(verify::verify))
         .route("/api/events", get(routes::events))
         .route("/api/servers", get(routes::servers))
         .route("/api/servers/owners", get(routes::server_owners))
@@ -164,6 +172,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/export/rows", get(routes::export_rows))
         .route("/api/log/events", get(logs::events))
         .route("/api/log/requests", get(logs::requests))
+        .route("/api/history", get(logs::history))
         .route("/api/settings", get(settings::settings))
         .route("/api/seeds", post(routes::seeds))
         .route("/api/surveys", get(surveys::surveys).post(surveys::make).layer(DefaultBodyLimit::max(surveys::MAX_BODY)))

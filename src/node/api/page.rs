@@ -25,6 +25,7 @@ fn embedded(name: &str) -> Response {
         Some((_, "css")) => "text/css; charset=utf-8",
         Some((_, "js")) => "text/javascript; charset=utf-8",
         Some((_, "svg")) => "image/svg+xml",
+        Some((_, "json")) => "application/json",
         _ => "text/plain; charset=utf-8",
     };
     match Files::get(name) {

@@ -58,8 +58,8 @@ pub(super) fn read<T>(asked: Asked<T>) -> Result<T, RequestError> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ResultsQuery {
-    /// Only this split: country, tld, registry, organisation, software, status, language, script, http, tls or family. All of them, if not
-    /// given.
+    /// Only this split, or these with commas between: country, tld, registry, organisation, software, status, language, script, http, tls or
+    /// family. All of them, if not given.
     by: Option<String>,
 }
 
@@ -70,6 +70,8 @@ pub struct ResultsQuery {
 pub struct WhyQuery {
     /// A URL, a host, an IP address or a subnet.
     q: String,
+    /// By what the member with this peer id knows, which is asked; by what is known here, if not given.
+    of: Option<String>,
 }
 
 /// Where to go on in a long list.
@@ -140,10 +142,10 @@ pub async fn ownership(State(context): State<Context>, asked: Asked<RowsQuery>) 
     responses((status = 200, body = ResultsView), (status = 400, body = ErrorView),
         (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn results(State(context): State<Context>, asked: Asked<ResultsQuery>) -> Result<Json<ResultsView>, RequestError> {
-    let only = read(asked)?.by.map(|name| dimension(&name)).transpose()?;
+    let only = read(asked)?.by.map(|names| names.split(',').map(dimension).collect::<Result<Vec<_>, _>>()).transpose()?;
     let mut results = context.queries.ask(Query::Results).await?;
     if let Some(only) = only {
-        results.summary.by.retain(|dimension, _| *dimension == only);
+        results.summary.by.retain(|dimension, _| only.contains(dimension));
     }
     Ok(Json(results.into()))
 }
@@ -213,10 +215,15 @@ pub async fn cross_table(State(context): State<Context>, asked: Asked<CrossTable
     responses((status = 200, body = WhyView), (status = 400, body = ErrorView),
         (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn why(State(context): State<Context>, asked: Asked<WhyQuery>) -> Result<Json<WhyView>, RequestError> {
-    let subject: Subject = read(asked)?.q.parse().map_err(|why| {
+    let WhyQuery { q, of } = read(asked)?;
+    let subject: Subject = q.parse().map_err(|why| {
         RequestError::bad_request(format!("{why}"), "ask like q=https://museum.or.ke/, q=museum.or.ke, q=192.0.2.7 or q=192.0.2.0/24")
     })?;
-    Ok(Json(context.queries.ask(|reply| Query::Why { subject, reply }).await?))
+    let Some(of) = of else { return Ok(Json(context.queries.ask(|reply| Query::Why { subject, reply }).await?)) };
+    let of = of.parse().map_err(|_| RequestError::bad_request(format!("of={of:?} is no peer id"), "GET /api/members lists them"))?;
+    let said = context.queries.ask(|reply| Query::WhyAt { subject, of, reply }).await?;
+    said.map(Json)
+        .map_err(|why| RequestError::new(StatusCode::SERVICE_UNAVAILABLE, why, "ask again in a few seconds, or ask another member"))
 }
 
 /// The delegations and hand-overs that ended at this access point lately, with how long each took: at most 4,096 since it started.

@@ -23,13 +23,14 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 36] = [
+const ROUTES: [(&str, &str); 38] = [
     ("get", "/"),
     ("get", "/api/admission"),
     ("get", "/api/cross-table"),
     ("get", "/api/distinct"),
     ("get", "/api/events"),
     ("get", "/api/export/rows"),
+    ("get", "/api/history"),
     ("get", "/api/log/events"),
     ("get", "/api/log/requests"),
     ("get", "/api/members"),
@@ -45,6 +46,7 @@ const ROUTES: [(&str, &str); 36] = [
     ("get", "/api/survey"),
     ("get", "/api/survey/probes"),
     ("get", "/api/surveys"),
+    ("get", "/api/verify"),
     ("get", "/api/why"),
     ("get", "/bot"),
     ("get", "/metrics"),
@@ -92,6 +94,8 @@ async fn every_question_is_answered_in_its_shape() {
     assert_eq!(all.summary.by.len(), Dimension::ALL.len());
     let one: SwarmResults = get(&node, "/api/results?by=country").await;
     assert_eq!(one.summary.by.keys().collect::<Vec<_>>(), [&Dimension::Country]);
+    let two: SwarmResults = get(&node, "/api/results?by=country,tld").await;
+    assert_eq!(two.summary.by.len(), 2);
     let text: Value = get(&node, "/api/results?by=country").await;
     assert!(text["answered_by"].as_str().unwrap().starts_with("12D3KooW"), "{text}");
     assert_eq!(text["summary"]["by"]["country"]["KE"]["servers"], 21);
@@ -417,9 +421,11 @@ async fn the_page_is_whole_and_loads_nothing_from_elsewhere() {
     }
     assert!(named >= 2, "the page names its style and its script");
     assert!(!html.contains("style=") && !html.contains("onclick"), "the policy would refuse it");
-    let script = client().get(node.url("/page/page.js")).send().await.unwrap().text().await.unwrap();
-    for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
-        assert!(!script.contains(way), "text from web servers must not become markup: {way}");
+    for file in ["map.js", "charts.js", "page.js"] {
+        let script = client().get(node.url(&format!("/page/{file}"))).send().await.unwrap().text().await.unwrap();
+        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+            assert!(!script.contains(way), "text from web servers must not become markup: {way} in {file}");
+        }
     }
     node.end().await;
 }

@@ -19,13 +19,17 @@ use nearcrawl_model::{
     exported::{ExportQuery, ExportedRows},
     opt_out::OptOutKey,
     plan::Pace,
+    requests_made::{RequestsQuery, RequestsView},
     server_rows::{RowsOf, ServerRows},
     subnet::Subnet,
     summary::SwarmResults,
     survey::{SignedSurvey, SurveyId, SurveyRef},
     time::Millis,
     url::{Host, PageUrl},
-    view::{DeclaredLostView, LeaveView, MoveView, ReachState, ReachabilityView, RefusedSeed, SeedView, Span, StoreView, Subject, WhyView},
+    view::{
+        ConfirmedAddress, DeclaredLostView, LeaveView, MoveView, ReachState, ReachabilityView, RefusedSeed, SeedView, Span, StoreView,
+        Subject, WhyView,
+    },
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -106,6 +110,22 @@ pub enum Action {
         query: ExportQuery,
         /// Where the answer goes.
         reply: Reply<Result<ExportedRows, String>>,
+    },
+    /// Ask a member why something is crawled by whom.
+    AskWhy {
+        /// What is asked about.
+        subject: Subject,
+        /// The member.
+        of: AccessPoint,
+        /// Where the answer goes.
+        reply: Reply<Result<WhyView, String>>,
+    },
+    /// Ask all members whether they made such requests.
+    AskRequests {
+        /// Which.
+        query: RequestsQuery,
+        /// Where the answer goes.
+        reply: Reply<RequestsView>,
     },
     /// Ask a member what its probes of a survey's sample came to.
     AskProbes {
@@ -206,6 +226,11 @@ impl QueryHandler {
             state,
             state_text: ReachabilityView::sentence(state, self.advertised, &how.relays),
             addresses: how.addresses.clone(),
+            confirmed: how
+                .confirmed
+                .iter()
+                .map(|(address, by)| ConfirmedAddress { address: address.clone(), confirmed_by: by.clone() })
+                .collect(),
             relays: how.relays.clone(),
             own_addresses: how.own.clone(),
             relays_for_others: how.relays_for_others,
@@ -295,17 +320,10 @@ impl QueryHandler {
                 return Some(Action::AskServers { rows, of, after, reply });
             }
             Query::ServerRows { of, reply, .. } => drop(reply.send(Err(format!("{} does not answer", of.short())))),
+            Query::WhyAt { subject, of, reply } => return self.answer_by(of, subject, reply, (crawler, executor)),
+            Query::RequestsMade { query, reply } => return Some(Action::AskRequests { query, reply }),
             Query::Export { of, query, reply } => return Some(Action::Export { of, query, reply }),
-            Query::Why { subject, reply } => {
-                let waits = self.deferred.has_room() && !is_gated(executor);
-                match crawler.view().unlocated(&subject, &self.policy).filter(|_| waits) {
-                    Some(host) => {
-                        self.deferred.wait(subject, reply);
-                        return Some(Action::Handle(Event::Wanted(host)));
-                    }
-                    None => drop(reply.send(why(crawler, &self.policy, executor, &subject))),
-                }
-            }
+            Query::Why { subject, reply } => return self.answer_why(subject, reply, (crawler, executor)),
             Query::SurveyProbes { which, of, reply } => return probes(crawler, &which, of, reply),
             query @ (Query::Surveys(_) | Query::Survey { .. } | Query::MakeSurvey { .. } | Query::ChangeSurvey { .. }) => {
                 return self.answer_surveys(query, crawler);
@@ -323,6 +341,34 @@ impl QueryHandler {
                 return Some(Action::Handle(Event::Leave));
             }
         }
+        None
+    }
+
+    /// Why something is crawled by whom. For a host that is new here its steward is asked first.
+    fn answer_why(&mut self, subject: Subject, reply: Reply<WhyView>, (crawler, executor): (&Crawler, &Executor)) -> Option<Action> {
+        let waits = self.deferred.has_room() && !is_gated(executor);
+        if let Some(host) = crawler.view().unlocated(&subject, &self.policy).filter(|_| waits) {
+            self.deferred.wait(subject, reply);
+            return Some(Action::Handle(Event::Wanted(host)));
+        }
+        drop(reply.send(why(crawler, &self.policy, executor, &subject)));
+        None
+    }
+
+    /// The same by what a member knows.
+    fn answer_by(
+        &self,
+        of: AccessPoint,
+        subject: Subject,
+        reply: Reply<Result<WhyView, String>>,
+        (crawler, executor): (&Crawler, &Executor),
+    ) -> Option<Action> {
+        if of != crawler.view().me() && crawler.view().is_alive(&of) {
+            return Some(Action::AskWhy { subject, of, reply });
+        }
+        let is_me = of == crawler.view().me();
+        let said = if is_me { Ok(why(crawler, &self.policy, executor, &subject)) } else { Err(format!("{} does not answer", of.short())) };
+        drop(reply.send(said));
         None
     }
 
@@ -405,6 +451,12 @@ impl QueryHandler {
         self.deferred.stored(crawler);
         self.deferred.looked(crawler);
         self.deferred.admitted(crawler);
+    }
+
+    /// What a member that asks is told of a subject: what is known here, without a look-up.
+    pub fn explain(&self, subject: &str, crawler: &Crawler, executor: &Executor) -> Result<String, String> {
+        let subject: Subject = subject.parse().map_err(|why| format!("{why}"))?;
+        serde_json::to_string(&why(crawler, &self.policy, executor, &subject)).map_err(|why| why.to_string())
     }
 
     /// When deferred queries are to be looked at again.

@@ -14,6 +14,7 @@ use nearcrawl_model::{
     distinct::DistinctView,
     exported::{ExportQuery, ExportedRows},
     opt_out::{OptOutKey, OptOutView},
+    requests_made::{RequestsQuery, RequestsView},
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     summary::SwarmResults,
@@ -103,6 +104,15 @@ pub enum Query {
         /// Where the explanation is sent.
         reply: Reply<WhyView>,
     },
+    /// The same by what a member knows; or why there is no answer, as a sentence.
+    WhyAt {
+        /// What is asked about.
+        subject: Subject,
+        /// The member: this one, or another, which is asked.
+        of: AccessPoint,
+        /// Where the explanation is sent.
+        reply: Reply<Result<WhyView, String>>,
+    },
     /// The delegations and hand-overs that ended here lately.
     Events(Reply<EventsView>),
     /// Add starting points.
@@ -142,6 +152,13 @@ pub enum Query {
         query: ExportQuery,
         /// Where the rows are sent.
         reply: Reply<Result<ExportedRows, String>>,
+    },
+    /// Whether any member made such requests: all are asked.
+    RequestsMade {
+        /// Which.
+        query: RequestsQuery,
+        /// Where it is sent what they say.
+        reply: Reply<RequestsView>,
     },
     /// All surveys, without their lists.
     Surveys(Reply<Vec<SurveyView>>),

@@ -126,6 +126,8 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::Distinct(_)
         | Request::SurveyProbes(_)
         | Request::ProbeTurn(_)
+        | Request::RequestsMade(_)
+        | Request::Why(_)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

@@ -96,7 +96,12 @@ fn kind(request: &Request) -> &'static str {
         Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) | Request::CrossTotals(..) | Request::Distinct(_) => {
             "totals"
         }
-        Request::ServerRows(_) | Request::HistoryRows(_) | Request::ExportRows(_) | Request::SurveyProbes(_) => "readers",
+        Request::ServerRows(_)
+        | Request::HistoryRows(_)
+        | Request::ExportRows(_)
+        | Request::SurveyProbes(_)
+        | Request::RequestsMade(_)
+        | Request::Why(_) => "readers",
         Request::Tell(gossip) => gossip_kind(gossip),
         Request::Renew(_) => "leases",
         Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
@@ -125,7 +130,9 @@ fn answer_kind(response: &Response) -> &'static str {
         Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
         Response::Forwarded(_) => "forwarded",
         Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) | Response::Distinct(_) => "totals",
-        Response::ServerRows(_) | Response::ExportedRows(_) | Response::SurveyProbes(_) => "readers",
+        Response::ServerRows(_) | Response::ExportedRows(_) | Response::SurveyProbes(_) | Response::RequestsMade(_) | Response::Why(_) => {
+            "readers"
+        }
         Response::SurveyHeads(_) | Response::Surveys(_) => "surveys",
         Response::OptOutHeads(_) | Response::OptOuts(_) => "opt-outs",
         Response::AdmissionHeads(_) | Response::Admissions(_) => "admissions",
@@ -196,6 +203,8 @@ fn request_class(request: &Request) -> u8 {
         Request::SendOptOuts(_) => 44,
         Request::CompareAdmissions(_) => 45,
         Request::SendAdmissions(_) => 46,
+        Request::RequestsMade(_) => 47,
+        Request::Why(_) => 48,
     }
 }
 

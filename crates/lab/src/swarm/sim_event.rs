@@ -120,6 +120,8 @@ fn event_class(event: &Event) -> u8 {
         | Event::RowsRead { .. }
         | Event::RowsDigested { .. }
         | Event::Exported { .. }
+        | Event::RequestsTold { .. }
+        | Event::Explained { .. }
         | Event::Transfer { .. }
         | Event::ClaimsStored { .. }
         | Event::VotingStored { .. }

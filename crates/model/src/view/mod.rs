@@ -10,7 +10,7 @@ mod visit_state;
 pub use activity::{Activity, Span, State, counted};
 pub use delegation::{DelegationView, MeasurementView, MigrationView};
 pub use events::{EventKind, EventOutcome, EventRow, EventView, EventsHead, EventsView};
-pub use reachability::{ReachState, ReachabilityView};
+pub use reachability::{ConfirmedAddress, ReachState, ReachabilityView};
 pub use subject::{Subject, SubjectError};
 pub use visit_state::VisitState;
 

@@ -18,6 +18,16 @@ pub enum ReachState {
     BehindNat,
 }
 
+/// An address at which members connected to an access point from outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConfirmedAddress {
+    /// The address, as a multiaddr with the peer id.
+    pub address: String,
+    /// The members that did so last, within an hour.
+    #[schema(value_type = Vec<String>)]
+    pub confirmed_by: Vec<AccessPoint>,
+}
+
 /// How others get to an access point.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReachabilityView {
@@ -27,6 +37,9 @@ pub struct ReachabilityView {
     pub state_text: String,
     /// Where others are told to reach it, the best address first.
     pub addresses: Vec<String>,
+    /// Where members connected to it from outside, and which members.
+    #[serde(default)]
+    pub confirmed: Vec<ConfirmedAddress>,
     /// The members through which it is reached.
     #[schema(value_type = Vec<String>)]
     pub relays: Vec<AccessPoint>,

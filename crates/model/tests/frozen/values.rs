@@ -26,6 +26,7 @@ use nearcrawl_model::{
     ownership_map::{ComparedPart, MapDigest, MapPart, WantedPart},
     receipt::{Declined, Receipt, SignedReceipt},
     replica::{NamedReplica, StoreId},
+    requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered},
     revisit::{Change, Validators},
     rows_digest::RowsDigest,
     run_history::RunHistory,
@@ -78,6 +79,10 @@ pub(super) fn all() -> Vec<Sample> {
     let rows = PublicRequest::ExportRows { of: AccessPoint([7; 32]), query: ExportQuery { of: ExportOf::Events, from: None } };
     add(Sample::new("public-request", "export-rows-of-events", rows));
     add(Sample::new("public-response", "exported-rows", PublicResponse::ExportedRows(exported_rows())));
+    add(Sample::new("public-request", "requests-made", PublicRequest::RequestsMade(requests_query())));
+    let of_members = vec![MemberRequests::of(AccessPoint([7; 32]), Some(requests_made())), MemberRequests::of(AccessPoint([8; 32]), None)];
+    let view = RequestsView::new(&requests_query(), of_members);
+    add(Sample::new("public-response", "requests-made", PublicResponse::RequestsMade(Box::new(view))));
     add(Sample::new("dimensions", "all", Dimension::ALL[..11].to_vec()));
     add(Sample::new("dimensions", "rule-set", Dimension::RuleSet));
     add(Sample::new("public-response", "refused", PublicResponse::Refused("no".to_owned())));
@@ -359,6 +364,8 @@ fn request(request: &Request) -> &'static str {
         Request::SendOptOuts(_) => "send-opt-outs",
         Request::CompareAdmissions(_) => "compare-admissions",
         Request::SendAdmissions(_) => "send-admissions",
+        Request::RequestsMade(_) => "requests-made",
+        Request::Why(_) => "why",
         Request::Distinct(_) => "distinct",
         Request::SurveyProbes(_) => "survey-probes",
         Request::ProbeTurn(_) => "probe-turn",
@@ -432,6 +439,8 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::SendOptOuts(vec![statement_head().id])),
         ("", Request::CompareAdmissions(StatementsDigest::of([&admission_head()]))),
         ("", Request::SendAdmissions(vec![admission_head().id])),
+        ("", Request::RequestsMade(requests_query())),
+        ("", Request::Why("a.ke".to_owned())),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -452,6 +461,19 @@ fn run_history() -> RunHistory {
 fn export_query() -> ExportQuery {
     let within = Some(JournalPlace { run: 2, sequence: 300, part: 1 });
     ExportQuery { of: ExportOf::PageLinks, from: Some(ExportPlace { host: host("a.ke"), within }) }
+}
+
+fn requests_query() -> RequestsQuery {
+    RequestsQuery { address: "192.0.2.7".parse().unwrap(), from: WallTime(1_790_000_000_000), until: WallTime(1_790_000_300_000) }
+}
+
+fn requests_made() -> RequestsMade {
+    let line = MadeRequest { asked_at: WallTime(1_790_000_100_000), reason: "second-try".to_owned(), host: Some(host("a.ke")) };
+    RequestsMade {
+        requests: 300,
+        lines: vec![line, MadeRequest { asked_at: WallTime(1), reason: "home".to_owned(), host: None }],
+        uncovered: Some(Uncovered::Killed),
+    }
 }
 
 fn exported_rows() -> ExportedRows {
@@ -497,6 +519,8 @@ fn response(response: &Response) -> &'static str {
         Response::OptOuts(_) => "opt-outs",
         Response::AdmissionHeads(_) => "admission-heads",
         Response::Admissions(_) => "admissions",
+        Response::RequestsMade(_) => "requests-made",
+        Response::Why(_) => "why",
         Response::Distinct(_) => "distinct",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
@@ -548,6 +572,8 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::AdmissionHeads(Some(vec![admission_head()]))),
         ("-equal", Response::AdmissionHeads(None)),
         ("", Response::Admissions(admissions())),
+        ("", Response::RequestsMade(Box::new(requests_made()))),
+        ("", Response::Why(r#"{"asked":"a.ke"}"#.to_owned())),
         ("", Response::Distinct(Some(Box::new(distinct_sets())))),
         ("-as-known", Response::Distinct(None)),
         ("", Response::SurveyProbes(Some(Box::new(survey_probes())))),

@@ -107,3 +107,31 @@ async fn members_meet_by_quic_and_not_with_a_pre_shared_key() {
         daemon.stop().await;
     }
 }
+
+/// What a member finds that a program asks which is none and listens here; the program connects from 127.0.77.98.
+async fn found_by(member: &mut Daemon, listen: &str) -> SeenFrom {
+    let reader = ReaderConfig { source_address: Some(Ipv4Addr::new(127, 0, 77, 98).into()), pre_shared_key: None };
+    let (address, listen) = (member.address.clone(), [listen.to_owned()]);
+    let asking = tokio::spawn(async move { seen_from(&reader, &address, &listen, PATIENCE).await });
+    let ticket = member.find(|event| if let SwarmEvent::PublicAsked { ticket, .. } = event { Some(*ticket) } else { None }).await;
+    member.tell(SwarmCommand::AnswerPublic { ticket, response: PublicResponse::Refused("for members only".to_owned()) });
+    asking.await.unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_is_no_member_yet_learns_whether_others_will_reach_it() {
+    let mut member = Daemon::start(97, open(97)).await;
+    let open_port = found_by(&mut member, "/ip4/127.0.77.98/tcp/0").await;
+    assert_eq!((open_port.member, open_port.seen), (Some(member.me()), Some(Ipv4Addr::new(127, 0, 77, 98).into())));
+    let [(address, true)] = &open_port.tried[..] else { panic!("{open_port:?}") };
+    assert!(address.starts_with("/ip4/127.0.77.98/tcp/"), "{address}");
+    // It waits at another address than the one that it is seen at, as behind a router that forwards nothing.
+    let closed = found_by(&mut member, "/ip4/127.0.77.99/tcp/0").await;
+    assert!(matches!(closed.tried[..], [(_, false)]), "{closed:?}");
+    let mut secluded = Daemon::start(89, SwarmConfig { tries_readers: false, ..open(89) }).await;
+    let untried = found_by(&mut secluded, "/ip4/127.0.77.98/tcp/0").await;
+    assert_eq!((untried.seen, untried.tried.len()), (None, 0), "it tells members only");
+    for daemon in [member, secluded] {
+        daemon.stop().await;
+    }
+}

@@ -1,19 +1,20 @@
 "use strict";
 // Polls the daemon that served this page. Text from web servers is set as text, never as markup.
 
-const EVERY_MS = 1500;
-const AT_REST_EVERY_MS = 4000;
-const DISTINCT_EVERY_MS = 15000;
+// How often is asked while something changes; while nothing does, the pauses grow up to these.
+const EVERY_MS = 1500, MOST_MS = 12000;
+const DISTINCT_EVERY_MS = 15000, DISTINCT_MOST_MS = 60000;
 const PATIENCE_MS = 12000;
-const MAX_POINTS = 400;
 const MAX_ROWS = 60;
-const LOG_EVERY_MS = 5000;
-const SLOW_EVERY_MS = 20000;
+const LOG_EVERY_MS = 5000, LOG_MOST_MS = 20000;
+const SLOW_EVERY_MS = 20000, SLOW_MOST_MS = 60000;
+const HISTORY_EVERY_MS = 30000;
 const SVG = "http://www.w3.org/2000/svg";
 
 const at = (id) => document.getElementById(id);
 const number = new Intl.NumberFormat("en").format;
-const points = [];
+let hasTotals = false;
+let shownNews = "";
 let by = "country";
 let lastState = "";
 let log = "events";
@@ -218,25 +219,7 @@ function showResults(results) {
     make("td", "number", number(counts.pages)), make("td", "number roomy", number(counts.requests)),
     make("td", "number roomy", bytes(counts.page_bytes)), make("td", "number roomy", bytes(counts.bytes)))));
   say("rows-note", rows.length === 0 ? "Nothing has been fetched yet." : rows.length > MAX_ROWS ? `and ${number(rows.length - MAX_ROWS)} more: nearcrawl results --by ${by}` : "");
-
-  points.push({ at: performance.now(), pages: total.pages });
-  if (points.length > MAX_POINTS) points.splice(0, points.length - MAX_POINTS);
-  showChart();
-}
-
-function showChart() {
-  const first = points[0], last = points[points.length - 1];
-  const time = Math.max(1, last.at - first.at);
-  const low = Math.min(...points.map((point) => point.pages)), high = Math.max(...points.map((point) => point.pages));
-  const x = (point) => ((point.at - first.at) / time * 600).toFixed(1);
-  const y = (point) => (high === low ? (high > 0 ? 130 : 189) : 189 - (point.pages - low) / (high - low) * 179).toFixed(1);
-  const way = points.length < 2 ? `M0,${y(first)} L600,${y(first)}` : points.map((point, i) => `${i ? "L" : "M"}${x(point)},${y(point)}`).join(" ");
-  at("chart-line").setAttribute("d", way);
-  at("chart-area").setAttribute("d", `${way} L600,189 L0,189 Z`);
-  const rate = (last.pages - first.pages) / time * 1000;
-  say("progress-note", points.length < 2 ? "pages, whole swarm" : `${rate >= 10 ? number(Math.round(rate)) : rate.toFixed(1)} pages per second, whole swarm`);
-  say("chart-from", points.length < 2 ? "" : `${plural(first.pages, "page")} ${span(last.at - first.at)} ago`);
-  say("chart-to", `${number(last.pages)} now`);
+  hasTotals = true;
 }
 
 function lost(failure) {
@@ -247,7 +230,7 @@ function lost(failure) {
   say("sentence", failure.hint ? capital(failure.message) : "The daemon does not answer");
   at("alone").hidden = at("limits").hidden = at("unreached").hidden = true;
   at("exact").dataset.exact = "unknown";
-  say("exact", points.length > 0 ? "not current" : "no totals yet");
+  say("exact", hasTotals ? "not current" : "no totals yet");
   say("age", failure.hint ?? "The figures below are its last ones; this page keeps trying.");
   if (lastState !== "lost") {
     lastState = "lost";
@@ -255,15 +238,25 @@ function lost(failure) {
   }
 }
 
+// Whether anything but ages has changed since the last look.
 async function look() {
   try {
-    const [status, members, results] = await Promise.all([ask("/api/status"), ask("/api/members"), ask(`/api/results?by=${by}`)]);
+    const [status, members, results] = await Promise.all([ask("/api/status"), ask("/api/members"), ask(`/api/results?by=${by === "country" ? by : `country,${by}`}`)]);
     document.body.classList.remove("lost");
     showStatus(status);
     showMembers(members);
     showResults(results);
+    showMap(results.summary.by.country ?? {}, members);
+    const { state, waiting_urls, open_connections, subnets_owned, subnets_claimed } = status;
+    const news = JSON.stringify([by, state, waiting_urls, open_connections, subnets_owned, subnets_claimed, results.exact, results.summary,
+      members.map((member) => [member.access_point, member.liveness, member.subnets, member.servers])]);
+    const isNew = news !== shownNews;
+    shownNews = news;
+    return isNew;
   } catch (failure) {
     lost(failure);
+    // It is looked for often.
+    return true;
   }
 }
 
@@ -274,22 +267,16 @@ function distinctOf(count, what) {
 
 async function countDistinct() {
   try {
-    if (document.hidden) return;
     const sets = await ask("/api/distinct");
+    const before = at("distinct").textContent;
     const own = `distinct: ${plural(sets.servers, "host")} at ${distinctOf(sets.addresses, "address")} in ${distinctOf(sets.domains, "domain")}`;
     at("distinct").hidden = sets.servers === 0;
     say("distinct", `${capital(own)}; they link to ${distinctOf(sets.external_hosts, "external host")} in ${distinctOf(sets.external_domains, "domain")}`);
+    return at("distinct").textContent !== before;
   } catch {
     // The figures say that there is no answer.
-  } finally {
-    setTimeout(countDistinct, DISTINCT_EVERY_MS);
+    return false;
   }
-}
-
-async function watch() {
-  if (!document.hidden) await look();
-  // A daemon that asks nothing has little news.
-  setTimeout(watch, ["idle", "paused", "stopped"].includes(lastState) ? AT_REST_EVERY_MS : EVERY_MS);
 }
 
 function choose(list, tab) {
@@ -367,13 +354,14 @@ async function readLog() {
   const which = log;
   try {
     const lines = await ask(`/api/log/${which}`);
-    if (which !== log) return;
+    if (which !== log) return true;
     const read = which === "events"
       ? lines.map((line) => [line.logged_at, line.level, line.message_text])
       : lines.map((line) => [line.asked_at, ...requested(line)]);
-    if (JSON.stringify(read) === JSON.stringify(logLines)) return;
+    if (JSON.stringify(read) === JSON.stringify(logLines)) return false;
     logLines = read;
     showLog();
+    return true;
   } catch {
     // The figures say that there is no answer.
   }
@@ -476,20 +464,22 @@ async function readSlow() {
   try {
     const [surveys, optOuts, read] = await Promise.all([ask("/api/surveys"), ask("/api/opt-outs"), ask("/api/settings")]);
     const now = JSON.stringify([surveys.map(({ age_ms: _, ...survey }) => survey), optOuts, read]);
-    if (now === shownSlow) return;
+    if (now === shownSlow) return false;
     shownSlow = now;
     showSurveys(surveys);
     showOptOuts(optOuts);
     settings = read;
     showSettings();
+    return true;
   } catch {
     // The figures say that there is no answer.
   }
 }
 
-async function every(read, ms) {
-  if (!document.hidden) await read();
-  setTimeout(() => every(read, ms), ms);
+// Asks again and again, but not in a tab that nobody sees; less often while nothing changes.
+async function every(read, ms, most = ms, wait = ms) {
+  const next = document.hidden || await read() ? ms : Math.min(wait * 1.5, most);
+  setTimeout(() => every(read, ms, most, next), next);
 }
 
 at("log-filter").addEventListener("input", showLog);
@@ -597,7 +587,8 @@ form("opt-out", async (data) => {
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
 showToken();
-watch();
-countDistinct();
-every(readLog, LOG_EVERY_MS);
-every(readSlow, SLOW_EVERY_MS);
+every(look, EVERY_MS, MOST_MS);
+every(countDistinct, DISTINCT_EVERY_MS, DISTINCT_MOST_MS);
+every(readLog, LOG_EVERY_MS, LOG_MOST_MS);
+every(readSlow, SLOW_EVERY_MS, SLOW_MOST_MS);
+every(readHistory, HISTORY_EVERY_MS);
