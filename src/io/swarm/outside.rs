@@ -88,7 +88,7 @@ struct Asking {
 impl Asking {
     fn new(reader: &ReaderConfig, listen: &[String]) -> Result<Asking, StartError> {
         let keypair = Keypair::generate_ed25519();
-        let line = Line { source: reader.source_address, key: reader.pre_shared_key, dialable: None };
+        let line = Line { source: reader.source_address, key: reader.pre_shared_key, ..Line::default() };
         let transport = transport::direct(&keypair, line)?;
         let config = request_response::Config::default().with_request_timeout(ANSWERED_WITHIN);
         let behaviour = Outside {
