@@ -28,13 +28,6 @@ const MAX_BYTES_IN_BATCH: usize = 64 << 10;
 /// [`MAX_OUTGOING`](crate::crawler::MAX_OUTGOING), so that broken name servers stop no crawl.
 pub(crate) const MAX_UNRESOLVED: usize = 50_000;
 
-/// The most messages to one owner at once. An address is in one of them at a time: what very many hosts of one address fill a message with
-/// delays the others by no round trip.
-const MAX_MESSAGES: usize = 4;
-
-/// After so long a message counts as answered. A lost question ends with its own time-out; this is only a second line.
-const UNANSWERED: Millis = 60_000;
-
 /// How long a queue that cannot be routed waits before it is looked at again, if nothing wakes it.
 const LOOK_AGAIN: Millis = 2_000;
 
@@ -57,15 +50,13 @@ struct HostQueue {
     behind: Option<(AccessPoint, IpAddr)>,
 }
 
-/// URLs on their way in one message.
+/// URLs of one host on their way in one message.
 #[derive(Clone, Debug)]
-struct InFlight {
-    to: AccessPoint,
-    items: BTreeMap<Host, Vec<Item>>,
-    /// Where their hosts are.
-    addresses: BTreeSet<IpAddr>,
-    /// When it was sent.
-    since: Moment,
+pub(crate) struct InFlight {
+    /// To whom.
+    pub to: AccessPoint,
+    /// What.
+    pub items: BTreeMap<Host, Vec<Item>>,
 }
 
 /// Hosts that wait for one owner's next message, by address: each address has its turn, so that one with very many hosts delays no other.
@@ -81,15 +72,13 @@ impl Line {
         self.hosts.entry(located.address).or_default().insert(located.host.clone());
     }
 
-    /// The hosts of the next message: one of each address, then a second one of each, and so on, from the address after the last one on. None of
-    /// addresses that are under way.
-    fn next(&mut self, under_way: &BTreeSet<IpAddr>) -> Vec<Host> {
+    /// The hosts of the next message: one of each address, then a second one of each, and so on, from the address after the last one on.
+    fn next(&mut self) -> Vec<Host> {
         let after = self.last.map_or(Bound::Unbounded, Bound::Excluded);
         let upto = self.last.map(|last| (Bound::Unbounded, Bound::Included(last)));
         let first = self.hosts.range((after, Bound::Unbounded));
-        let turns = first.chain(upto.into_iter().flat_map(|upto| self.hosts.range(upto)));
-        let turns = turns.filter(|(address, _)| !under_way.contains(*address));
-        let mut turns: VecDeque<_> = turns.map(|(address, hosts)| (*address, hosts.iter())).collect();
+        let mut turns: VecDeque<_> =
+            first.chain(upto.into_iter().flat_map(|upto| self.hosts.range(upto))).map(|(a, hosts)| (*a, hosts.iter())).collect();
         let mut next = Vec::new();
         while next.len() < MAX_IN_BATCH
             && let Some((address, mut hosts)) = turns.pop_front()
@@ -114,8 +103,7 @@ pub(crate) struct Outbox {
     /// would be looked at whenever anything is routed.
     behind: BTreeMap<AccessPoint, Line>,
     in_flight: BTreeMap<QuestionId, InFlight>,
-    /// Until when owners that could not take a message in are left alone.
-    paused: BTreeMap<AccessPoint, Moment>,
+    busy: BTreeMap<AccessPoint, Moment>,
     waiting: usize,
     /// Of those, the ones in queues that wait for a look-up to be repeated.
     unresolved: usize,
@@ -133,12 +121,9 @@ impl Outbox {
 
     /// Hosts whose queues are to be routed now; of those that wait for one owner's next message no more than it may have.
     pub(crate) fn due(&mut self, now: Moment) -> Vec<Host> {
-        let free: Vec<_> = self.behind.keys().filter(|owner| self.may_send(**owner, now)).copied().collect();
-        let mut next = Vec::new();
-        for owner in free {
-            let under_way = self.addresses_under_way(owner, now);
-            next.extend(self.behind.get_mut(&owner).into_iter().flat_map(|line| line.next(&under_way)));
-        }
+        let busy = &self.busy;
+        let free = self.behind.iter_mut().filter(|(owner, _)| busy.get(owner).is_none_or(|until| *until <= now));
+        let next: Vec<_> = free.flat_map(|(_, line)| line.next()).collect();
         next.iter().for_each(|host| self.look_at(host, Moment::default()));
         let mut hosts: Vec<_> = self.agenda.iter().take_while(|(look_at, _)| *look_at <= now).map(|(_, host)| host.clone()).collect();
         hosts.sort_unstable();
@@ -152,16 +137,17 @@ impl Outbox {
 
     /// Those of an owner's hosts that the next message may have, if it may start; the others wait for the one after it.
     pub(crate) fn choose(&mut self, owner: AccessPoint, hosts: Vec<LocatedHost>, now: Moment) -> Vec<LocatedHost> {
-        let (free, under_way) = (self.may_send(owner, now), self.addresses_under_way(owner, now));
-        let (hosts, others): (Vec<_>, Vec<_>) = hosts.into_iter().partition(|located| free && !under_way.contains(&located.address));
-        others.iter().for_each(|located| self.wait_behind(located, owner));
+        if !self.may_send(owner, now) {
+            hosts.iter().for_each(|located| self.wait_behind(located, owner));
+            return Vec::new();
+        }
         if hosts.len() <= MAX_IN_BATCH {
             return hosts;
         }
         let mut line = Line { last: self.behind.get(&owner).and_then(|line| line.last), ..Line::default() };
         hosts.iter().for_each(|located| line.insert(located));
         let mut hosts: BTreeMap<Host, LocatedHost> = hosts.into_iter().map(|located| (located.host.clone(), located)).collect();
-        let chosen = line.next(&under_way).iter().filter_map(|host| hosts.remove(host)).collect();
+        let chosen = line.next().iter().filter_map(|host| hosts.remove(host)).collect();
         hosts.values().for_each(|located| self.wait_behind(located, owner));
         chosen
     }
@@ -278,23 +264,15 @@ impl Outbox {
         items.filter(|item| item.arrival.place.is_some()).map(|item| item.arrival.run).max().unwrap_or(0)
     }
 
-    /// Whether a message to this access point may start: a few at a time, and not before it wants the next.
-    fn may_send(&self, to: AccessPoint, now: Moment) -> bool {
-        self.paused.get(&to).is_none_or(|until| *until <= now) && self.under_way(to, now).count() < MAX_MESSAGES
-    }
-
-    fn under_way(&self, to: AccessPoint, now: Moment) -> impl Iterator<Item = &InFlight> {
-        self.in_flight.values().filter(move |sent| sent.to == to && sent.since.after(UNANSWERED) > now)
-    }
-
-    fn addresses_under_way(&self, to: AccessPoint, now: Moment) -> BTreeSet<IpAddr> {
-        self.under_way(to, now).flat_map(|sent| &sent.addresses).copied().collect()
+    /// Whether a message to this access point may start: one at a time, and not before it wants the next.
+    pub(crate) fn may_send(&self, to: AccessPoint, now: Moment) -> bool {
+        self.busy.get(&to).is_none_or(|until| *until <= now)
     }
 
     /// Packs a message to an owner from these hosts' queues, up to the limits.
     pub(crate) fn pack(&mut self, question: QuestionId, to: AccessPoint, hosts: &[LocatedHost], now: Moment) -> Vec<HandOff> {
         let (mut room, mut bytes) = (MAX_IN_BATCH, MAX_BYTES_IN_BATCH);
-        let mut sent = InFlight { to, items: BTreeMap::new(), addresses: BTreeSet::new(), since: now };
+        let mut sent = InFlight { to, items: BTreeMap::new() };
         let mut message = Vec::new();
         for located in hosts {
             let Some(queue) = self.queues.get_mut(&located.host) else { continue };
@@ -317,11 +295,12 @@ impl Outbox {
                 message.push(HandOff { host: located.clone(), arrivals });
                 self.waiting -= items.len();
                 sent.items.insert(located.host.clone(), items);
-                sent.addresses.insert(located.address);
             }
         }
         if !message.is_empty() {
             self.in_flight.insert(question, sent);
+            // Until the answer; a lost question ends with its own time-out, this is only a second line.
+            self.busy.insert(to, now.after(60_000));
         }
         message
     }
@@ -329,7 +308,7 @@ impl Outbox {
     /// A message was taken in. What was not the receiver's goes back; what was is returned with its origins.
     pub(crate) fn acked(&mut self, question: QuestionId, not_mine: &[Host]) -> Vec<Item> {
         let Some(sent) = self.in_flight.remove(&question) else { return Vec::new() };
-        self.paused.remove(&sent.to);
+        self.busy.remove(&sent.to);
         let refused: BTreeSet<_> = not_mine.iter().collect();
         let mut done = Vec::new();
         for (host, items) in sent.items {
@@ -341,7 +320,7 @@ impl Outbox {
     /// A message was not taken in: its URLs go back, and the receiver is left alone for `pause`.
     pub(crate) fn nacked(&mut self, question: QuestionId, now: Moment, pause: Millis) {
         let Some(sent) = self.in_flight.remove(&question) else { return };
-        self.paused.insert(sent.to, now.after(pause));
+        self.busy.insert(sent.to, now.after(pause));
         for (host, items) in sent.items {
             self.put_back(host, items, now.after(pause));
         }
@@ -403,11 +382,11 @@ mod tests {
         outbox.put(item("http://b.ke/"));
         let batch = outbox.pack(QuestionId(1), TO, &[at("a.ke"), at("b.ke")], Moment(0));
         assert_eq!(batch.iter().map(|h| h.arrivals.len()).sum::<usize>(), MAX_IN_BATCH);
-        assert_eq!(outbox.choose(TO, vec![at("b.ke")], Moment(0)), [], "of an address one message at a time");
+        assert!(!outbox.may_send(TO, Moment(0)));
         assert_eq!(outbox.len(), 301);
         outbox.nacked(QuestionId(1), Moment(0), 500);
         assert!(!outbox.may_send(TO, Moment(499)) && outbox.may_send(TO, Moment(500)));
-        assert_eq!((outbox.len(), outbox.due(Moment(499)), outbox.due(Moment(500)).len()), (301, vec![], 2));
+        assert_eq!((outbox.len(), outbox.due(Moment(499)), outbox.due(Moment(500)).len()), (301, vec!["b.ke".parse().unwrap()], 2));
         let again = outbox.pack(QuestionId(2), TO, &[at("a.ke")], Moment(500));
         assert_eq!(again[0].arrivals[0].url.as_str(), "http://a.ke/0", "in order");
         assert_eq!(outbox.acked(QuestionId(2), &[]).len(), MAX_IN_BATCH);
@@ -477,7 +456,7 @@ mod tests {
         let chosen = outbox.choose(TO, hosts.clone(), Moment(0));
         assert_eq!(chosen, now, "as many as fit");
         assert_eq!(outbox.pack(QuestionId(1), TO, &chosen, Moment(0)).len(), MAX_IN_BATCH);
-        assert_eq!(outbox.due(Moment(1)), [], "of an address one message at a time");
+        assert_eq!(outbox.due(Moment(1)), [], "one message at a time");
         outbox.wake(&later[3].host);
         assert_eq!(outbox.due(Moment(1)), [later[3].host.clone()], "something became known of it");
         assert_eq!(outbox.choose(TO, vec![later[3].clone()], Moment(1)), [], "and waits on");
@@ -517,24 +496,5 @@ mod tests {
         }
         let ordinary = seen.iter().filter(|host| host.as_str().starts_with('z')).count();
         assert_eq!(ordinary, MAX_IN_BATCH, "all of them are in the first two messages, before nearly all of the many");
-    }
-
-    #[test]
-    fn a_few_messages_to_one_owner_are_under_way_each_with_other_addresses() {
-        let mut outbox = Outbox::default();
-        let hosts: Vec<_> = (0..=MAX_MESSAGES as u8)
-            .map(|number| LocatedHost { address: IpAddr::from([9, 2, 0, number]), ..at(&format!("h{number}.ke")) })
-            .collect();
-        hosts.iter().for_each(|at| outbox.put(item(&format!("http://{}/", at.host))));
-        for (number, located) in hosts.iter().enumerate() {
-            let chosen = outbox.choose(TO, vec![located.clone()], Moment(0));
-            assert_eq!(chosen.len(), usize::from(number < MAX_MESSAGES));
-            outbox.pack(QuestionId(number as u64), TO, &chosen, Moment(0));
-        }
-        assert_eq!(outbox.due(Moment(UNANSWERED - 1)), []);
-        assert_eq!(outbox.due(Moment(UNANSWERED)), [hosts[MAX_MESSAGES].host.clone()], "whatever became of the others");
-        assert_eq!(outbox.choose(TO, vec![hosts[MAX_MESSAGES].clone()], Moment(1)), []);
-        outbox.acked(QuestionId(0), &[]);
-        assert_eq!(outbox.due(Moment(1)), [hosts[MAX_MESSAGES].host.clone()]);
     }
 }
