@@ -69,7 +69,7 @@ async fn a_host_whose_address_changed_between_two_runs_has_one_record_with_the_o
     let ground = Ground::claim();
     let web = Arc::new(SmallWeb::new(&ground, HOSTS, PAGES, 10));
     let points = [0, 1].map(|point| web.places.access_points[point]);
-    let habits = Habits { threshold_ms: 4, revisit: "75s", min_delay_ms: 50, ..Habits::default() };
+    let habits = Habits { threshold_ms: 4, revisit: "95s", min_delay_ms: 50, ..Habits::default() };
     let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
     swarm.start([0, 1]).await;
     let seeds: Vec<String> = (0..HOSTS).map(|host| web.url(host, 0)).collect();
