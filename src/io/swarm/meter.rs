@@ -54,7 +54,7 @@ impl SwarmMeter {
         }
     }
 
-    fn sent(&self, polled: &Poll<io::Result<usize>>) {
+    fn count_polled(&self, polled: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(bytes)) = polled {
             self.count(*bytes);
         }
@@ -78,13 +78,13 @@ impl<S> Metered<S> {
 impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        self.meter.sent(&polled);
+        self.meter.count_polled(&polled);
         polled
     }
 
     fn poll_read_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffers: &mut [IoSliceMut<'_>]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_read_vectored(cx, buffers);
-        self.meter.sent(&polled);
+        self.meter.count_polled(&polled);
         polled
     }
 }
@@ -92,13 +92,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.meter.sent(&polled);
+        self.meter.count_polled(&polled);
         polled
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, buffers);
-        self.meter.sent(&polled);
+        self.meter.count_polled(&polled);
         polled
     }
 
