@@ -141,7 +141,7 @@ fn told_by_all(view: &RequestsView) -> String {
     let (when, all) = (format!("between {from_at} and {until_at}"), counted(members.len(), "member"));
     let mut text = match verdict {
         Verdict::Yes => {
-            let requests = members.iter().map(|member| member.requests).sum::<u64>();
+            let requests = members.iter().map(|member| member.requests).fold(0, u64::saturating_add);
             let makers = members.iter().filter(|member| member.requests > 0).count();
             format!("yes: {} to {address} {when}, by {makers} of {all}\n", counted(requests, "request"))
         }
@@ -209,4 +209,22 @@ fn told(view: &VerifyView) -> String {
         text += &format!("{line}\n");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::{
+        access_point::AccessPoint,
+        requests_made::{MemberRequests, RequestsMade},
+    };
+
+    #[test]
+    fn a_member_that_tells_of_more_requests_than_there_can_be_ends_nothing() {
+        let query = RequestsQuery { address: "192.0.2.1".parse().unwrap(), from: WallTime(0), until: WallTime(1) };
+        let made = |requests| Some(RequestsMade { requests, lines: Vec::new(), uncovered: None });
+        let members = [(1, u64::MAX), (2, 1)].map(|(number, requests)| MemberRequests::of(AccessPoint([number; 32]), made(requests)));
+        let text = told_by_all(&RequestsView::new(&query, members.into()));
+        assert!(text.contains("by 2 of 2 members"), "{text}");
+    }
 }

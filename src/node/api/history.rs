@@ -218,7 +218,18 @@ fn read(file: &Path) -> io::Result<BTreeMap<u64, Row>> {
     if version != VERSION || rows.len() as u64 > MAX_ROWS {
         return Err(io::Error::other("another version of nearcrawl wrote it"));
     }
+    if !is_sound(&rows) {
+        return Err(io::Error::other("it is damaged"));
+    }
     Ok(rows)
+}
+
+/// Whether a daemon may have seen these rows. There is no checksum, and what one flipped bit makes of them would end the process.
+fn is_sound(rows: &BTreeMap<u64, Row>) -> bool {
+    let of_one_day = rows.keys().next().zip(rows.keys().next_back()).is_none_or(|(first, last)| last - first < MAX_ROWS);
+    let in_time = rows.keys().all(|at| *at < u64::MAX / EVERY);
+    let small = |row: &Row| [row.pages, row.requests, row.bytes, row.seen].into_iter().all(|count| count < 1 << 53);
+    of_one_day && in_time && rows.values().all(small)
 }
 
 #[cfg(test)]
@@ -287,5 +298,18 @@ mod tests {
         assert!(read(&directory.path().join(FILE)).is_err());
         let history = History::begin(directory.path());
         assert_eq!(history.rows.lock().unwrap().view(), HistoryView { every_ms: EVERY, ..HistoryView::default() });
+    }
+
+    #[test]
+    fn a_flipped_bit_in_a_minute_or_a_count_is_a_gap_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(FILE);
+        let row = Row { pages: 3, seen: 1_000, ..Row::default() };
+        write(&file, &BTreeMap::from([(7, row), (8, row)])).unwrap();
+        assert_eq!(read(&file).unwrap().len(), 2);
+        for damaged in [BTreeMap::from([(7, row), (7 | 1 << 40, row)]), BTreeMap::from([(7, Row { pages: 3 | 1 << 63, ..row })])] {
+            write(&file, &damaged).unwrap();
+            assert!(read(&file).is_err());
+        }
     }
 }
