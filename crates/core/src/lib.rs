@@ -31,5 +31,6 @@ pub(crate) mod signal;
 pub(crate) mod statements;
 pub(crate) mod survey;
 pub mod timers;
+pub(crate) mod turns;
 pub mod voting;
 pub(crate) mod wishes;

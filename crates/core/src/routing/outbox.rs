@@ -3,6 +3,7 @@
 //! At least once, and taken in idempotently, is effectively once. The outbox itself is not stored: what it holds stands in the
 //! journals of the sites that named it, and is put back from there after a crash.
 
+use crate::turns::{Turns, last_turn};
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::LocatedHost,
@@ -15,7 +16,6 @@ use nearcrawl_model::{
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     net::IpAddr,
-    ops::Bound,
 };
 
 /// The most URLs in one hand-off.
@@ -29,7 +29,7 @@ const MAX_BYTES_IN_BATCH: usize = 64 << 10;
 pub(crate) const MAX_UNRESOLVED: usize = 50_000;
 
 /// How long a queue that cannot be routed waits before it is looked at again, if nothing wakes it.
-const LOOK_AGAIN: Millis = 2_000;
+pub(crate) const LOOK_AGAIN: Millis = 2_000;
 
 /// A URL under way, and which journal row named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ struct HostQueue {
     unresolved: bool,
     /// The owner for whose next message it waits, if the one under way has no room for it, and its address.
     behind: Option<(AccessPoint, IpAddr)>,
+    /// Its place among the hosts of its address that wait: it keeps it until some of its URLs are sent.
+    place: Option<u64>,
 }
 
 /// URLs of one host on their way in one message.
@@ -59,39 +61,8 @@ pub(crate) struct InFlight {
     pub items: BTreeMap<Host, Vec<Item>>,
 }
 
-/// Hosts that wait for one owner's next message, by address: each address has its turn, so that one with very many hosts delays no other.
-#[derive(Debug, Default)]
-struct Line {
-    hosts: BTreeMap<IpAddr, BTreeSet<Host>>,
-    /// The address that had the last turn.
-    last: Option<IpAddr>,
-}
-
-impl Line {
-    fn insert(&mut self, located: &LocatedHost) {
-        self.hosts.entry(located.address).or_default().insert(located.host.clone());
-    }
-
-    /// The hosts of the next message: one of each address, then a second one of each, and so on, from the address after the last one on.
-    fn next(&mut self) -> Vec<Host> {
-        let after = self.last.map_or(Bound::Unbounded, Bound::Excluded);
-        let upto = self.last.map(|last| (Bound::Unbounded, Bound::Included(last)));
-        let first = self.hosts.range((after, Bound::Unbounded));
-        let mut turns: VecDeque<_> =
-            first.chain(upto.into_iter().flat_map(|upto| self.hosts.range(upto))).map(|(a, hosts)| (*a, hosts.iter())).collect();
-        let mut next = Vec::new();
-        while next.len() < MAX_IN_BATCH
-            && let Some((address, mut hosts)) = turns.pop_front()
-        {
-            if let Some(host) = hosts.next() {
-                next.push(host.clone());
-                self.last = Some(address);
-                turns.push_back((address, hosts));
-            }
-        }
-        next
-    }
-}
+/// Hosts that wait for one owner's next message, by address, those of one address in the order in which they came.
+type Line = Turns<IpAddr, (u64, Host)>;
 
 /// URLs that wait for their owner.
 #[derive(Debug, Default)]
@@ -102,6 +73,10 @@ pub(crate) struct Outbox {
     /// Hosts that wait for their owner's next message. They are not on the agenda: of an address with very many hosts nearly all wait, and all
     /// would be looked at whenever anything is routed.
     behind: BTreeMap<AccessPoint, Line>,
+    /// The place of the next host that has to wait for a message.
+    next_place: u64,
+    /// The address that had the last turn in an owner's messages.
+    last_turns: BTreeMap<AccessPoint, IpAddr>,
     in_flight: BTreeMap<QuestionId, InFlight>,
     busy: BTreeMap<AccessPoint, Moment>,
     waiting: usize,
@@ -122,9 +97,9 @@ impl Outbox {
     /// Hosts whose queues are to be routed now; of those that wait for one owner's next message no more than it may have.
     pub(crate) fn due(&mut self, now: Moment) -> Vec<Host> {
         let busy = &self.busy;
-        let free = self.behind.iter_mut().filter(|(owner, _)| busy.get(owner).is_none_or(|until| *until <= now));
-        let next: Vec<_> = free.flat_map(|(_, line)| line.next()).collect();
-        next.iter().for_each(|host| self.look_at(host, Moment::default()));
+        let free = self.behind.iter().filter(|(owner, _)| busy.get(owner).is_none_or(|until| *until <= now));
+        let next: Vec<_> = free.flat_map(|(owner, line)| line.next(self.last_turns.get(owner), MAX_IN_BATCH)).collect();
+        next.iter().for_each(|(_, host)| self.look_at(host, Moment::default()));
         let mut hosts: Vec<_> = self.agenda.iter().take_while(|(look_at, _)| *look_at <= now).map(|(_, host)| host.clone()).collect();
         hosts.sort_unstable();
         hosts
@@ -135,19 +110,20 @@ impl Outbox {
         self.look_at(host, now.after(LOOK_AGAIN));
     }
 
-    /// Those of an owner's hosts that the next message may have, if it may start; the others wait for the one after it.
+    /// Those of an owner's hosts that the next message may have, if it may start, by turns; the others wait for the one after it.
     pub(crate) fn choose(&mut self, owner: AccessPoint, hosts: Vec<LocatedHost>, now: Moment) -> Vec<LocatedHost> {
         if !self.may_send(owner, now) {
             hosts.iter().for_each(|located| self.wait_behind(located, owner));
             return Vec::new();
         }
-        if hosts.len() <= MAX_IN_BATCH {
-            return hosts;
+        let mut line = Line::default();
+        for located in &hosts {
+            let place = self.place_of(&located.host);
+            line.insert(located.address, (place, located.host.clone()));
         }
-        let mut line = Line { last: self.behind.get(&owner).and_then(|line| line.last), ..Line::default() };
-        hosts.iter().for_each(|located| line.insert(located));
         let mut hosts: BTreeMap<Host, LocatedHost> = hosts.into_iter().map(|located| (located.host.clone(), located)).collect();
-        let chosen = line.next().iter().filter_map(|host| hosts.remove(host)).collect();
+        let next = line.next(self.last_turns.get(&owner), MAX_IN_BATCH);
+        let chosen = next.iter().filter_map(|(_, host)| hosts.remove(host)).collect();
         hosts.values().for_each(|located| self.wait_behind(located, owner));
         chosen
     }
@@ -155,23 +131,29 @@ impl Outbox {
     /// This host's URLs are for an owner whose next message has no room for them: look again when it may have another one.
     fn wait_behind(&mut self, located: &LocatedHost, owner: AccessPoint) {
         let LocatedHost { host, address, .. } = located;
+        let place = self.place_of(host);
         let Some(queue) = self.queues.get_mut(host) else { return };
         self.agenda.remove(&(queue.look_at, host.clone()));
         if let Some(other) = queue.behind.replace((owner, *address)) {
-            self.leave(host, other);
+            self.leave(host, other, place);
         }
-        self.behind.entry(owner).or_default().insert(located);
+        self.behind.entry(owner).or_default().insert(*address, (place, host.clone()));
     }
 
-    fn leave(&mut self, host: &Host, (owner, address): (AccessPoint, IpAddr)) {
+    /// The place of a host among those that wait; it gets the last one if it has none.
+    fn place_of(&mut self, host: &Host) -> u64 {
+        let next = &mut self.next_place;
+        let new = || {
+            *next += 1;
+            *next
+        };
+        self.queues.get_mut(host).map_or(0, |queue| *queue.place.get_or_insert_with(new))
+    }
+
+    fn leave(&mut self, host: &Host, (owner, address): (AccessPoint, IpAddr), place: u64) {
         let Some(line) = self.behind.get_mut(&owner) else { return };
-        if let Some(hosts) = line.hosts.get_mut(&address) {
-            hosts.remove(host);
-            if hosts.is_empty() {
-                line.hosts.remove(&address);
-            }
-        }
-        if line.hosts.is_empty() {
+        line.remove(&address, &(place, host.clone()));
+        if line.is_empty() {
             self.behind.remove(&owner);
         }
     }
@@ -217,13 +199,14 @@ impl Outbox {
         self.queues.entry(host.clone()).or_default()
     }
 
-    fn look_at(&mut self, host: &Host, moment: Moment) {
+    /// Nothing is to be done for this host before then, unless it is woken.
+    pub(crate) fn look_at(&mut self, host: &Host, moment: Moment) {
         if let Some(queue) = self.queues.get_mut(host) {
             self.agenda.remove(&(queue.look_at, host.clone()));
             self.agenda.insert((moment, host.clone()));
             queue.look_at = moment;
-            if let Some(behind) = queue.behind.take() {
-                self.leave(host, behind);
+            if let (Some(behind), Some(place)) = (queue.behind.take(), queue.place) {
+                self.leave(host, behind, place);
             }
         }
     }
@@ -231,8 +214,8 @@ impl Outbox {
     fn remove(&mut self, host: &Host) -> Option<HostQueue> {
         let queue = self.queues.remove(host)?;
         self.agenda.remove(&(queue.look_at, host.clone()));
-        if let Some(behind) = queue.behind {
-            self.leave(host, behind);
+        if let (Some(behind), Some(place)) = (queue.behind, queue.place) {
+            self.leave(host, behind, place);
         }
         if queue.unresolved {
             self.unresolved -= queue.items.len();
@@ -269,35 +252,44 @@ impl Outbox {
         self.busy.get(&to).is_none_or(|until| *until <= now)
     }
 
-    /// Packs a message to an owner from these hosts' queues, up to the limits.
+    /// Packs a message to an owner from these hosts' queues, up to the limits: one URL of each host, then a second one of each, and so on, so that
+    /// a host with very many URLs delays no other.
     pub(crate) fn pack(&mut self, question: QuestionId, to: AccessPoint, hosts: &[LocatedHost], now: Moment) -> Vec<HandOff> {
         let (mut room, mut bytes) = (MAX_IN_BATCH, MAX_BYTES_IN_BATCH);
         let mut sent = InFlight { to, items: BTreeMap::new() };
-        let mut message = Vec::new();
-        for located in hosts {
+        let mut turns: VecDeque<_> = hosts.iter().collect();
+        while room > 0
+            && bytes > 0
+            && let Some(located) = turns.pop_front()
+        {
             let Some(queue) = self.queues.get_mut(&located.host) else { continue };
             // Its address is known, so it waits for no look-up any more.
             if std::mem::take(&mut queue.unresolved) {
                 self.unresolved -= queue.items.len();
             }
-            let mut items = Vec::new();
-            while room > 0 && bytes > 0 {
-                let Some(item) = queue.items.pop_front() else { break };
-                room -= 1;
-                bytes = bytes.saturating_sub(item.arrival.url.as_str().len() + 32);
-                items.push(item);
-            }
-            if queue.items.is_empty() {
-                self.remove(&located.host);
-            }
-            if !items.is_empty() {
-                let arrivals = items.iter().map(|item| item.arrival.clone()).collect();
-                message.push(HandOff { host: located.clone(), arrivals });
-                self.waiting -= items.len();
-                sent.items.insert(located.host.clone(), items);
+            let Some(item) = queue.items.pop_front() else { continue };
+            room -= 1;
+            bytes = bytes.saturating_sub(item.arrival.url.as_str().len() + 32);
+            sent.items.entry(located.host.clone()).or_default().push(item);
+            turns.push_back(located);
+        }
+        let mut message = Vec::new();
+        for located in hosts {
+            let Some(items) = sent.items.get(&located.host) else { continue };
+            let arrivals = items.iter().map(|item| item.arrival.clone()).collect();
+            message.push(HandOff { host: located.clone(), arrivals });
+            self.waiting -= items.len();
+            match self.queues.get_mut(&located.host) {
+                Some(queue) if queue.items.is_empty() => drop(self.remove(&located.host)),
+                Some(queue) => queue.place = None,
+                None => {}
             }
         }
         if !message.is_empty() {
+            let had = message.iter().map(|hand_off| hand_off.host.address);
+            if let Some(last) = last_turn(self.last_turns.get(&to), had) {
+                self.last_turns.insert(to, last);
+            }
             self.in_flight.insert(question, sent);
             // Until the answer; a lost question ends with its own time-out, this is only a second line.
             self.busy.insert(to, now.after(60_000));
@@ -386,7 +378,7 @@ mod tests {
         assert_eq!(outbox.len(), 301);
         outbox.nacked(QuestionId(1), Moment(0), 500);
         assert!(!outbox.may_send(TO, Moment(499)) && outbox.may_send(TO, Moment(500)));
-        assert_eq!((outbox.len(), outbox.due(Moment(499)), outbox.due(Moment(500)).len()), (301, vec!["b.ke".parse().unwrap()], 2));
+        assert_eq!((outbox.len(), outbox.due(Moment(499)), outbox.due(Moment(500)).len()), (301, vec![], 2));
         let again = outbox.pack(QuestionId(2), TO, &[at("a.ke")], Moment(500));
         assert_eq!(again[0].arrivals[0].url.as_str(), "http://a.ke/0", "in order");
         assert_eq!(outbox.acked(QuestionId(2), &[]).len(), MAX_IN_BATCH);
@@ -473,6 +465,57 @@ mod tests {
         outbox.wait_behind(&at("a.ke"), TO);
         outbox.wake_all();
         assert_eq!((outbox.due(Moment(0)).len(), outbox.behind.len()), (1, 0), "the owner may be another");
+    }
+
+    /// Sends the next message of these hosts, and has it taken in. Returns how many URLs of each host were in it.
+    fn send(outbox: &mut Outbox, hosts: &[LocatedHost]) -> BTreeMap<Host, usize> {
+        let waiting = hosts.iter().filter(|at| outbox.peek(&at.host).is_some()).cloned().collect();
+        let chosen = outbox.choose(TO, waiting, Moment(0));
+        let message = outbox.pack(QuestionId(1), TO, &chosen, Moment(0));
+        let urls: Vec<_> = message.iter().flat_map(|hand_off| &hand_off.arrivals).map(|arrival| arrival.url.as_str().len() + 32).collect();
+        assert!(urls.len() <= MAX_IN_BATCH && urls.iter().skip(1).sum::<usize>() < MAX_BYTES_IN_BATCH);
+        outbox.acked(QuestionId(1), &[]);
+        message.into_iter().map(|hand_off| (hand_off.host.host, hand_off.arrivals.len())).collect()
+    }
+
+    #[test]
+    fn a_host_with_very_many_urls_delays_no_other() {
+        let mut outbox = Outbox::default();
+        let hosts: Vec<_> = (0..11).map(|number| at(&format!("h{number:02}.ke"))).collect();
+        (0..10_000).for_each(|number| outbox.put(item(&format!("http://h00.ke/{number}"))));
+        hosts[1..].iter().for_each(|at| outbox.put(item(&format!("http://{}/", at.host))));
+        let sent = send(&mut outbox, &hosts);
+        assert_eq!((sent.len(), sent[&hosts[0].host]), (11, MAX_IN_BATCH - 10), "all of the others are in the first message");
+        assert_eq!(send(&mut outbox, &hosts).len(), 1);
+    }
+
+    #[test]
+    fn long_urls_delay_no_host_for_ever() {
+        let mut outbox = Outbox::default();
+        let hosts: Vec<_> =
+            (0..200).map(|number| LocatedHost { address: IpAddr::from([9, 0, 0, number]), ..at(&format!("h{number:03}.ke")) }).collect();
+        let long = "x".repeat(2_000);
+        for at in &hosts {
+            (0..100).for_each(|number| outbox.put(item(&format!("http://{}/{long}{number}", at.host))));
+        }
+        // A message has room for some 32 of these URLs.
+        let sent: BTreeSet<_> = (0..8).flat_map(|_| send(&mut outbox, &hosts).into_keys()).collect();
+        assert_eq!(sent.len(), hosts.len(), "each has had its turn");
+    }
+
+    #[test]
+    fn the_hosts_of_one_address_are_sent_in_the_order_in_which_they_came() {
+        let mut outbox = Outbox::default();
+        let others = (0..MAX_IN_BATCH).map(|number| LocatedHost {
+            address: IpAddr::from([9, 1, (number >> 8) as u8, number as u8]),
+            ..at(&format!("h{number:03}.ke"))
+        });
+        let hosts: Vec<_> = [at("a.ke"), at("b.ke")].into_iter().chain(others).collect();
+        // Each message has room for one host of each address but one.
+        hosts.iter().for_each(|at| (0..9).for_each(|number| outbox.put(item(&format!("http://{}/{number}", at.host)))));
+        let sent: Vec<_> = (0..4).map(|_| send(&mut outbox, &hosts)).collect();
+        let times = |host: &str| sent.iter().filter(|sent| sent.contains_key(&host.parse::<Host>().unwrap())).count();
+        assert!(times("a.ke") >= 1 && times("b.ke") >= 1, "{} and {}", times("a.ke"), times("b.ke"));
     }
 
     #[test]
