@@ -4,7 +4,7 @@ use super::{
     Routing,
     acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Settled},
     locator::{Locator, LookedUp, Lookup},
-    outbox::{Item, Outbox},
+    outbox::{Item, LOOK_AGAIN, Outbox},
 };
 use crate::{
     context::Context,
@@ -25,6 +25,9 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 /// How long a steward may take to answer before it is asked again.
 const STEWARD_PATIENCE: Millis = 15_000;
+
+/// After so long an owner that did not know of a host is sent its URLs again.
+const OWNER_LEARNS: Millis = 300;
 
 /// The pause after which a member is to ask again if too many wait for look-ups of ours.
 const LOOK_UP_LATER: Millis = 1_000;
@@ -163,8 +166,9 @@ impl Routing {
             Some(Response::HandedOff { not_mine }) => {
                 let done = self.outbox.acked(question, &not_mine);
                 for host in &not_mine {
-                    self.locator.doubt(host);
-                    self.outbox.later(host, now);
+                    // The first time its owner has begun to ask the host's steward, and knows when that has answered.
+                    let pause = if self.locator.doubt(host) { OWNER_LEARNS } else { LOOK_AGAIN };
+                    self.outbox.look_at(host, now.after(pause));
                 }
                 return done;
             }

@@ -176,14 +176,15 @@ impl Locator {
     }
 
     /// A member did not take this host in at its address: it may have to ask the steward first. If it does not a second time either, the
-    /// address is asked for anew.
-    pub(crate) fn doubt(&mut self, host: &Host) {
+    /// address is asked for anew. Whether it is the first time.
+    pub(crate) fn doubt(&mut self, host: &Host) -> bool {
         if let Some(pin) = self.pins.get_mut(host)
             && !std::mem::replace(&mut pin.is_doubted, true)
         {
-            return;
+            return true;
         }
         self.pins.remove(host);
+        false
     }
 
     /// Whether what is known of this host was learnt just now.
