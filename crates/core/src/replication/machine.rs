@@ -19,7 +19,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::Millis,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A replica that did not take rows is tried again after so long, and after twice as long each time that it takes none again.
 const COPY_AGAIN: Millis = 1_000;
@@ -101,20 +101,21 @@ impl Replication {
         }
         let is_full = matches!(answer, CopyAnswer::NoRoom);
         let heads = if let CopyAnswer::Kept(heads) = answer { heads } else { Vec::new() };
-        let taken = heads.iter().filter(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto)).count();
+        let taken: BTreeSet<_> =
+            heads.iter().filter(|(key, head)| sent.get(key).is_some_and(|upto| head >= upto)).map(|(key, _)| key).collect();
         if !heads.is_empty() {
             self.replicas.answered(to, &heads, sent);
         }
-        self.placement.answered(&to, taken > 0);
+        self.placement.answered(&to, !taken.is_empty());
         // Refused, lost, or to no effect: the same again at once would go round in circles.
         if is_full {
             cx.refuse("rows of ours that a replica has no room for");
             self.replicas.pause(to, now.after(FULL_AGAIN));
-        } else if taken == 0 {
+        } else if taken.is_empty() {
             let doubled = COPY_AGAIN << self.replicas.failed(to).min(10);
             self.replicas.pause(to, now.after(doubled.min(COPY_AGAIN_AT_LEAST)));
-        } else if taken < sent.len() {
-            self.replicas.pause(to, now.after(COPY_AGAIN));
+        } else {
+            self.replicas.refused(to, sent.keys().filter(|key| !taken.contains(key)).cloned(), now.after(COPY_AGAIN));
         }
         is_full && self.placement.is_full(now, to)
     }

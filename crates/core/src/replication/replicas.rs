@@ -3,11 +3,13 @@
 //! A journal's rows are stored by the owner and copied to min(2, n-1) replicas. A row is recorded when it is stored at the owner and at each
 //! member that is needed: each that an heir may be told of. What is recorded stays so, whoever is needed later.
 
+use crate::turns::{Turns, last_turn};
 use nearcrawl_model::{access_point::AccessPoint, journal::JournalKey, rows_digest::MAX_JOURNALS_COMPARED, subnet::Subnet, time::Moment};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many journals one copy message may speak of.
-const MAX_JOURNALS: usize = MAX_JOURNALS_COMPARED;
+/// How many journals one copy message may speak of; how many bytes it may have, the process that sends it knows. One message is under way to
+/// a replica at a time, so an owner of very many hosts, each with a journal of a few rows, records so many of them in each round trip at most.
+const MAX_JOURNALS: usize = 1_024;
 
 /// A new replica is asked what it has of journals with so many rows: it may have been one before, or an owner.
 const COMPARED_FROM: u64 = 8;
@@ -19,6 +21,8 @@ struct Copied {
     upto: u64,
     /// Whether it said what it had when it began.
     compared: bool,
+    /// Its place among the journals that the replica lacks rows of, if it does.
+    place: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -56,14 +60,21 @@ pub(super) struct Replicas {
     journals: BTreeMap<JournalKey, Journal>,
     /// Who must have a row before it is recorded; none if nothing is recorded at the moment.
     needed: Option<BTreeSet<AccessPoint>>,
-    /// Journals that some replica lacks rows of.
-    behind: BTreeMap<AccessPoint, BTreeSet<JournalKey>>,
+    /// Journals that some replica lacks rows of. Each subnet has its turn, and within it the journal that has lacked them for longest: one with
+    /// very many hosts, or very many rows, delays no other.
+    behind: BTreeMap<AccessPoint, Turns<Subnet, (u64, JournalKey)>>,
+    /// The place of the next journal that a replica lacks rows of.
+    next_place: u64,
+    /// The subnet that had the last turn in the messages to a replica.
+    last_turns: BTreeMap<AccessPoint, Subnet>,
     /// How far new replicas must have which journals before they count.
     joining: BTreeMap<AccessPoint, BTreeMap<JournalKey, u64>>,
     /// Replicas with a message under way.
     busy: BTreeSet<AccessPoint>,
     /// Replicas that did not take what was sent, and when they are tried again; busy until then.
     paused: BTreeMap<AccessPoint, Moment>,
+    /// Journals that a replica did not take while it took others, and when they are sent again: it may not know yet that their subnet is ours.
+    refused: BTreeSet<(Moment, AccessPoint, JournalKey)>,
     /// How many messages in a row a replica took nothing of; none that took something of the last one.
     failed: BTreeMap<AccessPoint, u32>,
 }
@@ -73,28 +84,53 @@ impl Replicas {
     pub(super) fn assign(&mut self, key: &JournalKey, replicas: &[AccessPoint]) {
         let journal = self.journals.entry(key.clone()).or_default();
         let gone: Vec<_> = journal.replicas.keys().filter(|k| !replicas.contains(k)).copied().collect();
+        for replica in replicas {
+            journal.replicas.entry(*replica).or_default();
+        }
         for replica in gone {
-            journal.replicas.remove(&replica);
-            if let Some(behind) = self.behind.get_mut(&replica) {
-                behind.remove(key);
+            self.end_lack(key, &replica);
+            if let Some(journal) = self.journals.get_mut(key) {
+                journal.replicas.remove(&replica);
             }
         }
-        for replica in replicas {
-            let copied = *journal.replicas.entry(*replica).or_default();
-            if copied.upto < journal.stored {
-                self.behind.entry(*replica).or_default().insert(key.clone());
-            }
+        replicas.iter().for_each(|replica| self.update_lack(key, replica));
+    }
+
+    /// Notes whether a replica lacks rows of a journal; if it did already it keeps its place.
+    fn update_lack(&mut self, key: &JournalKey, replica: &AccessPoint) {
+        let Some(journal) = self.journals.get_mut(key) else { return };
+        let stored = journal.stored;
+        let Some(copied) = journal.replicas.get_mut(replica) else { return };
+        if copied.upto >= stored {
+            return self.end_lack(key, replica);
+        }
+        if copied.place.is_none() {
+            self.next_place += 1;
+            copied.place = Some(self.next_place);
+            self.behind.entry(*replica).or_default().insert(key.subnet, (self.next_place, key.clone()));
+        }
+    }
+
+    /// A replica does not lack rows of a journal, or is sent none.
+    fn end_lack(&mut self, key: &JournalKey, replica: &AccessPoint) {
+        let copied = self.journals.get_mut(key).and_then(|journal| journal.replicas.get_mut(replica));
+        if let Some(place) = copied.and_then(|copied| copied.place.take())
+            && let Some(behind) = self.behind.get_mut(replica)
+        {
+            behind.remove(&key.subnet, &(place, key.clone()));
         }
     }
 
     /// A replica begins: it has nothing, as far as is known.
     pub(super) fn begin(&mut self, replica: AccessPoint) {
-        let (mut behind, mut joining) = (BTreeSet::new(), BTreeMap::new());
+        let (mut behind, mut joining) = (Turns::default(), BTreeMap::new());
         for (key, journal) in &mut self.journals {
             if let Some(copied) = journal.replicas.get_mut(&replica) {
                 *copied = Copied::default();
                 if journal.stored > 0 {
-                    behind.insert(key.clone());
+                    self.next_place += 1;
+                    copied.place = Some(self.next_place);
+                    behind.insert(key.subnet, (self.next_place, key.clone()));
                     joining.insert(key.clone(), journal.stored);
                 }
             }
@@ -146,11 +182,8 @@ impl Replicas {
         let Some(journal) = self.journals.get_mut(key) else { return };
         journal.stored = journal.stored.max(upto);
         journal.advance(self.needed.as_ref());
-        for (replica, copied) in &journal.replicas {
-            if copied.upto < journal.stored {
-                self.behind.entry(*replica).or_default().insert(key.clone());
-            }
-        }
+        let replicas: Vec<_> = journal.replicas.keys().copied().collect();
+        replicas.iter().for_each(|replica| self.update_lack(key, replica));
     }
 
     /// What to send now: at most one message a replica under way. One that took nothing of the last message gets a single row, each time of
@@ -159,21 +192,23 @@ impl Replicas {
         // Members come and go: one that lacks nothing is not remembered.
         self.behind.retain(|_, journals| !journals.is_empty());
         self.failed.retain(|replica, _| self.behind.contains_key(replica));
+        self.last_turns.retain(|replica, _| self.behind.contains_key(replica));
         let ready: Vec<_> = self.behind.keys().filter(|replica| !self.busy.contains(replica)).copied().collect();
         let mut orders = Vec::new();
         for to in ready {
             let Some(behind) = self.behind.get(&to) else { continue };
-            let unknown = self.uncompared(&to, behind);
+            let next = behind.next(self.last_turns.get(&to), MAX_JOURNALS);
+            let unknown = self.uncompared(&to, &next);
             if !unknown.is_empty() {
                 orders.push(CopyOrder { to, compares: true, ranges: unknown });
                 self.busy.insert(to);
                 continue;
             }
-            let (first, journals, most) = match self.failed.get(&to) {
-                None => (0, MAX_JOURNALS, u64::MAX),
-                Some(failed) => (*failed as usize % behind.len(), 1, 1),
+            let (journals, most) = match self.failed.get(&to) {
+                None => (next, u64::MAX),
+                Some(failed) => (behind.iter().nth(*failed as usize % behind.len()).into_iter().cloned().collect(), 1),
             };
-            let ranges = behind.iter().skip(first).take(journals).filter_map(|key| {
+            let ranges = journals.iter().filter_map(|(_, key)| {
                 let journal = self.journals.get(key)?;
                 let from = journal.replicas.get(&to)?.upto;
                 Some((key.clone(), from, journal.stored.min(from.saturating_add(most))))
@@ -184,18 +219,18 @@ impl Replicas {
         orders
     }
 
-    /// Journals of which a replica has not said yet what it has; none as long as it does not take anything.
-    fn uncompared(&self, to: &AccessPoint, behind: &BTreeSet<JournalKey>) -> Vec<(JournalKey, u64, u64)> {
+    /// Those of these journals of which a replica has not said yet what it has; none as long as it does not take anything.
+    fn uncompared(&self, to: &AccessPoint, next: &[(u64, JournalKey)]) -> Vec<(JournalKey, u64, u64)> {
         if self.failed.contains_key(to) {
             return Vec::new();
         }
-        let unknown = behind.iter().filter_map(|key| {
+        let unknown = next.iter().filter_map(|(_, key)| {
             let journal = self.journals.get(key)?;
             let copied = journal.replicas.get(to)?;
             let is_unknown = !copied.compared && copied.upto == 0 && journal.stored >= COMPARED_FROM;
             is_unknown.then(|| (key.clone(), 0, journal.stored))
         });
-        unknown.take(MAX_JOURNALS).collect()
+        unknown.take(MAX_JOURNALS_COMPARED).collect()
     }
 
     /// A replica said with how many of our rows its copies of these journals begin; `sent` is how far they were compared.
@@ -214,6 +249,10 @@ impl Replicas {
         // Else the pause would end while the next message is under way, and another one would be sent.
         self.paused.remove(&replica);
         self.failed.remove(&replica);
+        // The message may have had less room than was asked for.
+        if let Some(last) = last_turn(self.last_turns.get(&replica), sent.keys().map(|key| key.subnet)) {
+            self.last_turns.insert(replica, last);
+        }
         for (key, head) in heads {
             let Some(journal) = self.journals.get_mut(key) else { continue };
             let Some(copied) = journal.replicas.get_mut(&replica) else { continue };
@@ -226,12 +265,9 @@ impl Replicas {
             {
                 joining.remove(key);
             }
-            let behind = self.behind.entry(replica).or_default();
-            if copied.upto < journal.stored {
-                behind.insert(key.clone());
-            } else {
-                behind.remove(key);
-            }
+            // It has had its turn.
+            self.end_lack(key, &replica);
+            self.update_lack(key, &replica);
         }
     }
 
@@ -248,8 +284,21 @@ impl Replicas {
         self.paused.insert(replica, until);
     }
 
-    /// Replicas that paused until now are tried again.
+    /// A replica took others of a message but not these journals: it is sent them again then, and the others go on.
+    pub(super) fn refused(&mut self, replica: AccessPoint, keys: impl Iterator<Item = JournalKey>, until: Moment) {
+        for key in keys {
+            self.end_lack(&key, &replica);
+            self.refused.insert((until, replica, key));
+        }
+    }
+
+    /// Replicas that paused until now are tried again, and journals that were not taken.
     pub(super) fn resume(&mut self, now: Moment) {
+        while self.refused.first().is_some_and(|(until, ..)| *until <= now) {
+            if let Some((_, replica, key)) = self.refused.pop_first() {
+                self.update_lack(&key, &replica);
+            }
+        }
         for (replica, _) in self.paused.extract_if(.., |_, until| *until <= now) {
             self.busy.remove(&replica);
         }
@@ -267,10 +316,9 @@ impl Replicas {
 
     /// Not ours any more, or of a run that is over.
     pub(super) fn forget(&mut self, key: &JournalKey) {
+        let replicas: Vec<_> = self.journals.get(key).into_iter().flat_map(|journal| journal.replicas.keys().copied()).collect();
+        replicas.iter().for_each(|replica| self.end_lack(key, replica));
         self.journals.remove(key);
-        for behind in self.behind.values_mut() {
-            behind.remove(key);
-        }
         for joining in self.joining.values_mut() {
             joining.remove(key);
         }
@@ -295,7 +343,9 @@ impl Replicas {
 
     /// Whether everything stored is at every replica, but for those that are not waited for.
     pub(super) fn settled(&self, waited_for: impl Fn(&AccessPoint) -> bool) -> bool {
-        self.behind.iter().all(|(replica, behind)| behind.is_empty() || !waited_for(replica))
+        let is_taken = |replica: &AccessPoint| !waited_for(replica);
+        self.behind.iter().all(|(replica, behind)| behind.is_empty() || is_taken(replica))
+            && self.refused.iter().all(|(_, replica, _)| is_taken(replica))
     }
 }
 
@@ -345,6 +395,55 @@ mod tests {
         assert_eq!(replicas.recorded(&k), 5);
         replicas.need(Some([A, AccessPoint([3; 32])].into()));
         assert_eq!(replicas.recorded(&k), 5, "what was recorded stays so");
+    }
+
+    /// One message to A goes out and is taken. Returns the hosts in it.
+    fn copy(replicas: &mut Replicas) -> Vec<String> {
+        let ranges = replicas.orders().into_iter().flat_map(|order| order.ranges);
+        let sent: BTreeMap<_, _> = ranges.map(|(key, _, upto)| (key, upto)).collect();
+        let heads: Vec<_> = sent.clone().into_iter().collect();
+        replicas.answered(A, &heads, &sent);
+        heads.into_iter().map(|(key, _)| key.host.to_string()).collect()
+    }
+
+    #[test]
+    fn a_subnet_with_very_many_hosts_delays_no_other_and_each_of_its_hosts_has_its_turn() {
+        let mut replicas = Replicas::default();
+        let many: Vec<_> = (0..3 * MAX_JOURNALS).map(|number| key(&format!("a{number:04}.ke"))).collect();
+        let other = JournalKey { subnet: "9.9.9.0/24".parse().unwrap(), ..key("z.ke") };
+        for k in many.iter().chain([&other]) {
+            replicas.assign(k, &[A]);
+            replicas.stored(k, 1);
+        }
+        assert!(copy(&mut replicas).contains(&"z.ke".to_owned()), "in the first message");
+        for round in 2..4 {
+            // Those that were sent have new rows before the next message.
+            many[..MAX_JOURNALS].iter().for_each(|k| replicas.stored(k, round));
+            copy(&mut replicas);
+        }
+        let lacking = many[MAX_JOURNALS..].iter().filter(|k| replicas.journals[*k].replicas[&A].upto == 0).count();
+        assert!(lacking <= 1, "{lacking} wait behind those that were sent before");
+    }
+
+    #[test]
+    fn a_journal_that_is_not_taken_delays_no_other() {
+        let mut replicas = Replicas::default();
+        let (taken, refused) = (key("a.ke"), key("b.ke"));
+        for k in [&taken, &refused] {
+            replicas.assign(k, &[A]);
+            replicas.stored(k, 1);
+        }
+        assert_eq!(replicas.orders().len(), 1);
+        replicas.answered(A, &[(taken.clone(), 1)], &[(taken.clone(), 1), (refused.clone(), 1)].into());
+        replicas.refused(A, [refused.clone()].into_iter(), Moment(1_000));
+        assert!(replicas.orders().is_empty() && !replicas.settled(|_| true), "it is not sent again at once, and not there");
+        replicas.stored(&taken, 2);
+        assert_eq!(replicas.orders()[0].ranges, [(taken.clone(), 1, 2)]);
+        replicas.answered(A, &[(taken.clone(), 2)], &[(taken, 2)].into());
+        replicas.resume(Moment(999));
+        assert!(replicas.orders().is_empty());
+        replicas.resume(Moment(1_000));
+        assert_eq!(replicas.orders()[0].ranges, [(refused, 0, 1)]);
     }
 
     #[test]
@@ -417,7 +516,7 @@ mod tests {
         assert_eq!(replicas.orders(), [question]);
         replicas.compared(A, &[(long.clone(), 84)], &[(long.clone(), 84)].into());
         assert_eq!((replicas.recorded(&long), replicas.is_whole(&A)), (84, false));
-        let rest = CopyOrder { to: A, compares: false, ranges: vec![(long.clone(), 84, 100), (short.clone(), 0, 3)] };
+        let rest = CopyOrder { to: A, compares: false, ranges: vec![(short.clone(), 0, 3), (long.clone(), 84, 100)] };
         assert_eq!(replicas.orders(), [rest]);
         let heads = [(long.clone(), 100), (short, 3)];
         replicas.answered(A, &heads, &heads.clone().into());
