@@ -84,7 +84,7 @@ impl SeenQuestions {
 
     /// Sets aside what waits too far back at a site, and calls back what comes next. After every change of a frontier.
     pub(super) fn keep_front(&mut self, cx: &mut Context, sites: &mut Sites, host: &Host) {
-        let most = (cx.settings.max_in_memory / sites.len().max(1)).max(1);
+        let Some(most) = sites.share_of(host, cx.settings.max_in_memory) else { return };
         let Some(site) = sites.get_mut(host) else { return };
         let number = site.number;
         let urls = site.frontier.set_aside(most);

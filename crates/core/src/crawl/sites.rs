@@ -148,6 +148,13 @@ impl Sites {
         self.by_address.get(&address).copied().unwrap_or(0)
     }
 
+    /// How much of what all sites together may have is this one's, at least 1: each address has an equal share, and so has each host of one, so
+    /// that an address with very many takes nothing of the others'.
+    pub(super) fn share_of(&self, host: &Host, of_all: usize) -> Option<usize> {
+        let address = self.by_host.get(host)?.address;
+        Some((of_all / self.by_address.len().max(1) / self.at(address).max(1)).max(1))
+    }
+
     /// How many are open at the address that has most.
     pub(crate) fn most_at_one_address(&self) -> usize {
         self.by_address.values().copied().max().unwrap_or(0)
