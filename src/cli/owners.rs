@@ -189,8 +189,8 @@ impl Source {
         }
     }
 
-    /// Asks the member over the network.
-    async fn ask_member(&mut self, request: PublicRequest) -> Result<PublicResponse, String> {
+    /// Asks the member over the network; why there is no answer, as the end of a sentence.
+    pub async fn ask_member(&mut self, request: PublicRequest) -> Result<PublicResponse, String> {
         let Source::Member(reader, address) = self else { return Err("no member was named".to_owned()) };
         match reader.ask(request).await {
             Ok(response) => Ok(response),
@@ -204,7 +204,8 @@ impl Source {
         }
     }
 
-    fn refused(&self, response: PublicResponse) -> String {
+    /// What is wrong with an answer of the member.
+    pub fn refused(&self, response: PublicResponse) -> String {
         let address = if let Source::Member(_, address) = self { address } else { "" };
         refused(address, response).to_string()
     }

@@ -4,7 +4,8 @@ use super::{
     exports::{self, ExportAsker},
     opt_out_proofs,
     peer_transfers::{self, PeerQuestion},
-    query::{NoProbesError, ProbesReply, Reply},
+    probes_told::{self, ProbesAsker},
+    query::{NoProbesError, Reply},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
     requests_made::{self, RequestsAsker, Searches},
@@ -496,13 +497,12 @@ impl Executor {
     }
 
     /// Asks a member what its probes of a survey's sample came to.
-    pub fn ask_probes(&mut self, of: AccessPoint, survey: SurveyId, reply: ProbesReply) {
+    pub fn ask_probes(&mut self, of: AccessPoint, survey: SurveyId, asker: ProbesAsker) {
+        let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
         let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
-            // A caller that has stopped waiting is no error.
             let why = "too many readers ask at once; ask again in a second".to_owned();
-            return drop(reply.send(Err(NoProbesError::NoAnswer(why))));
+            return probes_told::answer(swarm.as_ref(), asker, Err(NoProbesError::NoAnswer(why)));
         };
-        let asking = self.asking.clone();
         self.spawn_told(async move {
             let answer = tasks::run(TaskKind::ReaderRelay, peer_transfers::ask(&asking, of, Request::SurveyProbes(survey))).await;
             drop(turn);
@@ -512,7 +512,7 @@ impl Executor {
                 Some(Response::SurveyProbes(None)) => Err(format!("{} does not know the survey yet", of.short())),
                 _ => Err(format!("{} does not answer", of.short())),
             };
-            drop(reply.send(answer.map_err(NoProbesError::NoAnswer)));
+            probes_told::answer(swarm.as_ref(), asker, answer.map_err(NoProbesError::NoAnswer));
             None
         });
     }

@@ -39,6 +39,7 @@ pub mod metrics;
 mod opt_out_proofs;
 mod peer_transfers;
 mod persisted_state;
+mod probes_told;
 pub mod query;
 pub mod recent_events;
 mod recovery_budget;

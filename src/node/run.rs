@@ -15,8 +15,9 @@ use super::{
     metrics::Metrics,
     peer_transfers::PeerQuestion,
     persisted_state::{self, PersistedState, Place},
+    probes_told::{self, ProbesAsker},
     query::{
-        Query, QueryHandle, Reply,
+        NoProbesError, Query, QueryHandle, Reply,
         handler::{Action, QueryHandler},
         seeding::Seeding,
     },
@@ -47,6 +48,7 @@ use nearcrawl_model::{
     requests_made::RequestsQuery,
     server_rows::RowsOf,
     summary::SwarmResults,
+    survey::{SurveyId, SurveyRef},
     time::Millis,
     url::{Host, PageUrl},
     view::{Liveness, RefusedSeed, SeedView, StoreView, counted},
@@ -615,6 +617,11 @@ impl Daemon {
             PublicRequest::RequestsMade(query) if query.is_fair() => return self.requests_made(query, RequestsAsker::Reader(ticket)),
             PublicRequest::RequestsMade(_) => PublicResponse::Refused("no such time may be asked about".into()),
             PublicRequest::ExportRows { of, query } => return self.export(of, query, ExportAsker::Reader(ticket)),
+            PublicRequest::ProbedSurvey(name) => {
+                let survey = name.parse().map_err(|why| format!("{why}")).and_then(|which: SurveyRef| view.probed_survey(&which));
+                survey.map_or_else(PublicResponse::Refused, |survey| PublicResponse::ProbedSurvey(Box::new(survey)))
+            }
+            PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(ticket, of, survey),
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
     }
@@ -633,6 +640,19 @@ impl Daemon {
             PublicResponse::Refused(format!("{} does not answer", of.short()))
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
+    }
+
+    /// A program that is no member asks what a member's probes of a survey's sample came to.
+    fn asked_for_probes(&mut self, ticket: Ticket, of: AccessPoint, survey: SurveyId) {
+        let (view, asker) = (self.crawler.view(), ProbesAsker::Reader(ticket));
+        let answer = if of == self.identity.access_point {
+            view.survey_probes(&survey).ok_or_else(|| NoProbesError::NoSample(format!("{} has no such survey with a sample", of.short())))
+        } else if view.is_alive(&of) {
+            return self.executor.ask_probes(of, survey, asker);
+        } else {
+            Err(NoProbesError::NoAnswer(format!("{} does not answer", of.short())))
+        };
+        probes_told::answer(self.executor.swarm(), asker, answer);
     }
 
     /// Pages or links of a member are wanted, or our own.
@@ -716,7 +736,7 @@ impl Daemon {
             }
             Some(Action::AskWhy { subject, of, reply }) => self.executor.ask_why(of, &subject, reply),
             Some(Action::AskRequests { query, reply }) => self.requests_made(query, RequestsAsker::Here(reply)),
-            Some(Action::AskProbes { survey, of, reply }) => self.executor.ask_probes(of, survey, reply),
+            Some(Action::AskProbes { survey, of, reply }) => self.executor.ask_probes(of, survey, ProbesAsker::Here(reply)),
             Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),
         }
     }

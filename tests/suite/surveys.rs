@@ -193,7 +193,16 @@ struct Files {
 impl Files {
     async fn export(&self, swarm: &Swarm, daemon: usize) -> Ended {
         let api = format!("http://{}:{API_PORT}", swarm.daemons[daemon].address);
-        let to = ["--nodes", &self.nodes, "--rtt", &self.rtt, "--api", &api];
+        self.export_by(["--api", &api]).await
+    }
+
+    /// The same from a member over the network, by a program that is none.
+    async fn export_from_outside(&self, swarm: &Swarm, daemon: usize) -> Ended {
+        self.export_by(["--member", &swarm.daemons[daemon].multiaddress()]).await
+    }
+
+    async fn export_by(&self, way: [&str; 2]) -> Ended {
+        let to = ["--nodes", &self.nodes, "--rtt", &self.rtt, way[0], way[1]];
         nearcrawl(&[&["export", "placement", "--survey", "near"][..], &to].concat()).await
     }
 
@@ -248,6 +257,17 @@ async fn a_placement_survey_measures_the_matrix_that_the_laboratory_reads() {
     let measured = files.to_servers(&hosts);
     assert_eq!(measured.len(), 3 * SAMPLE, "each member each server: {measured:?}");
     assert!(measured.values().all(|ms| ms.parse::<f64>().is_ok_and(|ms| ms > 0.0)), "{measured:?}");
+    // Any member tells the same to who is no member.
+    for daemon in [0, 2] {
+        std::fs::remove_file(&files.rtt).unwrap();
+        let outside = files.export_from_outside(&swarm, daemon).await;
+        assert_eq!((outside.code, files.to_servers(&hosts)), (Some(0), measured.clone()), "{}", outside.complained);
+        assert!(outside.complained.contains("18 of 18 round trips at 3 members: 6 servers written"), "{}", outside.complained);
+    }
+    let address = swarm.daemons[0].multiaddress();
+    let unknown = ["export", "placement", "--survey", "nowhere", "--nodes", &files.nodes, "--rtt", &files.rtt, "--member", &address];
+    let unknown = nearcrawl(&unknown).await;
+    assert!(unknown.code == Some(69) && unknown.complained.contains("knows of no survey nowhere"), "{unknown:?}");
     let laboratory = ["lab", "delegation", "--nodes", &files.nodes, "--rtt", &files.rtt, "--crawlers", "3", "--rounds", "1", "--json"];
     let rows = nearcrawl(&laboratory).await;
     assert_eq!(rows.code, Some(0), "{}", rows.complained);
@@ -263,6 +283,9 @@ async fn a_placement_survey_measures_the_matrix_that_the_laboratory_reads() {
 
     // Without a member its rows are missing, and the files have the others.
     swarm.daemons[1].kill().await;
+    let outside = files.export_from_outside(&swarm, 0).await;
+    assert!(outside.code == Some(69) && outside.complained.contains("rows are missing: "), "{}", outside.complained);
+    assert_eq!(files.to_servers(&hosts).len(), 2 * SAMPLE);
     let partly = files.export(&swarm, 0).await;
     assert_eq!(partly.code, Some(69), "{}", partly.complained);
     assert!(partly.complained.contains("rows are missing: ") && partly.complained.contains("does not answer"), "{}", partly.complained);

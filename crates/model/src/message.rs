@@ -24,7 +24,7 @@ use super::{
     subnet::Subnet,
     summary::{Dimension, RollUp, SwarmResults},
     survey::{MAX_SURVEYS, SignedSurvey, SurveyHead, SurveyId, SurveysDigest},
-    survey_probes::SurveyProbes,
+    survey_probes::{ProbedSurvey, SurveyProbes},
     time::Millis,
     url::Host,
     vote::{BallotAnswer, BallotRequest, DoubleVote, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart, Voted},
@@ -434,6 +434,15 @@ pub enum PublicRequest {
     Distinct,
     /// Did any member make these requests? Who is asked asks all of them.
     RequestsMade(RequestsQuery),
+    /// The survey that people call so, which has a sample, and the members that probe it.
+    ProbedSurvey(String),
+    /// What a member's probes of a survey's sample came to. Who is asked asks it.
+    SurveyProbes {
+        /// The member.
+        of: AccessPoint,
+        /// The survey.
+        survey: SurveyId,
+    },
 }
 
 /// The answer to a [`PublicRequest`].
@@ -453,4 +462,8 @@ pub enum PublicResponse {
     Distinct(Box<DistinctView>),
     /// To `RequestsMade`.
     RequestsMade(Box<RequestsView>),
+    /// To `ProbedSurvey`.
+    ProbedSurvey(Box<ProbedSurvey>),
+    /// To `SurveyProbes`.
+    SurveyProbes(Box<SurveyProbes>),
 }

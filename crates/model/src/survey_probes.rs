@@ -1,6 +1,12 @@
 //! What did a member's probes of a survey's sample measure? Its rows of the matrix of members and servers.
 
-use super::{access_point::AccessPoint, ownership_map::at_most, survey::MAX_PROBED, time::WallTime, url::Host};
+use super::{
+    access_point::AccessPoint,
+    ownership_map::at_most,
+    survey::{MAX_PROBED, SignedSurvey},
+    time::WallTime,
+    url::Host,
+};
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr};
 use utoipa::ToSchema;
@@ -10,6 +16,19 @@ pub const MAX_ROWS: usize = MAX_PROBED as usize;
 
 /// Round-trip times to other members that one member tells.
 pub const MAX_ROUND_TRIPS: usize = 4_096;
+
+/// Members that a reader is told to ask.
+pub const MAX_MEMBERS: usize = 4_096;
+
+/// What a reader needs to know to ask for all probes of a survey's sample.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbedSurvey {
+    /// The survey, as its creator signed it: who passes it on cannot change the list that its sample is drawn from.
+    pub signed: SignedSurvey,
+    /// The members, the one that answers first; at most [`MAX_MEMBERS`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_MEMBERS>")]
+    pub members: Vec<AccessPoint>,
+}
 
 /// What came of the probe of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]

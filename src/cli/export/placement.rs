@@ -1,13 +1,13 @@
 //! `export placement`: what the members' probes of a survey's sample measured, as the two files that `lab delegation` reads.
 
 use crate::cli::{
-    client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
-    survey::probes::{Gathered, gather, unfinished},
+    owners::Source,
+    survey::probes::{Gathered, Probed, unfinished},
 };
 use clap::Args;
 use nearcrawl_model::{
-    survey::{Survey, SurveyPlan, SurveyRef, SurveyView},
+    survey::SurveyRef,
     survey_probes::{ProbeOutcome, SurveyProbes},
     url::Host,
     view::counted,
@@ -26,7 +26,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl lab delegation --nodes nodes.csv --rtt rtt.csv --crawlers 3\n\n\
     The survey has a sample: it was made by `nearcrawl survey create near --list unis.csv --probe 100`. Members are sources of round-trip \
     times, servers are targets; a round trip between two members is in the file if they know it. A server that did not answer a member has no \
-    line for that pair, and `lab delegation` takes only servers with a line from every crawler. While members have servers left to probe, or do \
+    line for that pair, and `lab delegation` takes only servers with a line from every crawler. With --member any member is asked, which asks the \
+    others; nobody has to be one. While members have servers left to probe, or do \
     not answer, the files have what is there, and the exit code is 69.";
 
 /// The first line of that help, in 80 columns.
@@ -44,6 +45,9 @@ pub struct PlacementArgs {
     /// Write round-trip times to this file, as `lab delegation --rtt` reads it
     #[arg(long, value_name = "FILE")]
     rtt: PathBuf,
+    /// Ask this member over the network, instead of the daemon on this machine; --api is not used then
+    #[arg(long, value_name = "MULTIADDR")]
+    member: Option<String>,
     /// The daemon's API [default: as configured, else http://127.0.0.1:4880]
     #[arg(long, value_name = "URL", env = "NEARCRAWL_API")]
     api: Option<String>,
@@ -51,11 +55,10 @@ pub struct PlacementArgs {
 
 /// Asks all members, and writes both files.
 pub async fn placement(args: &PlacementArgs) -> Result<String, CommandError> {
-    let api = ApiClient::new(&ApiArgs { api: args.api.clone(), json: false })?;
-    let survey: SurveyView = api.get("/api/survey", &[("name", &args.survey.to_string())]).await?;
-    let Gathered { probes, missing } = gather(&api, &survey).await?;
-    let sample = sample_of(&survey);
-    let probes: Vec<SurveyProbes> = probes.into_iter().map(|probes| consistent(probes, &sample)).collect();
+    let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let survey = Probed::ask(&mut source, &args.survey).await?;
+    let Gathered { probes, missing } = survey.gather(&mut source).await?;
+    let probes: Vec<SurveyProbes> = probes.into_iter().map(|probes| consistent(probes, &survey.sample)).collect();
     let matrix = Matrix::of(&probes);
     write(&args.nodes, |file| matrix.write_nodes(file))?;
     write(&args.rtt, |file| matrix.write_round_trips(file))?;
@@ -66,14 +69,6 @@ pub async fn placement(args: &PlacementArgs) -> Result<String, CommandError> {
     }
     Err(CommandError::new(Exit::Unavailable, format!("rows are missing: {}", missing.join("; ")))
         .hint("the files have the others; export again when `nearcrawl survey show` says that all members are whole"))
-}
-
-/// The hosts that the survey's members probe; none if its list is not known.
-fn sample_of(survey: &SurveyView) -> BTreeSet<Host> {
-    let plan = SurveyPlan { name: survey.name.clone(), entries: survey.entries.clone(), probe: survey.probe, ..SurveyPlan::default() };
-    let SurveyView { creator, revision, state, created_at, changed_at, .. } = *survey;
-    let survey = Survey { creator, revision, state, created_at, changed_at, plan };
-    survey.sample().into_iter().map(|(host, _)| host).collect()
 }
 
 /// What a member tells, without what cannot be: round trips to servers that did not answer, answers without one, servers outside the sample,

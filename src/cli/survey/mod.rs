@@ -12,6 +12,7 @@ use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     json,
+    owners::Source,
     table::{Style, Table, facts, paragraph},
 };
 use crate::node::api::StateBody;
@@ -276,7 +277,7 @@ async fn show(args: &ShowArgs, style: Style) -> Result<String, CommandError> {
     let name = args.survey.to_string();
     let survey: SurveyView = ApiClient::new(&args.api)?.get("/api/survey", &[("name", &name)]).await?;
     let (hosts, missing_text) = results::count_hosts(&args.api, &survey).await?;
-    let placement = probes::placement(&ApiClient::new(&args.api)?, &survey).await?;
+    let placement = probes::placement(&mut Source::Daemon(ApiClient::new(&args.api)?), &survey).await?;
     let shown = Shown { survey, hosts, placement, missing_text };
     if args.api.json { json(&shown) } else { Ok(shown_text(&shown, style)) }
 }

@@ -24,6 +24,7 @@ use crate::{
     replication::Replication,
     routing::Routing,
     survey::{Surveys, probing::Told},
+    wishes::KeptSurvey,
 };
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
@@ -42,7 +43,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
     survey::{Place, SignedSurvey, SurveyId, SurveyMark, SurveyPlan, SurveyRef, SurveyState, SurveyView, survey_id},
-    survey_probes::{MAX_ROUND_TRIPS, MemberRoundTrip, SurveyProbes},
+    survey_probes::{MAX_MEMBERS, MAX_ROUND_TRIPS, MemberRoundTrip, ProbedSurvey, SurveyProbes},
     time::{Millis, Moment},
     url::Host,
     view::{EventView, EventsView, Liveness, MemberView, OwnershipView, ProgressView, ServersPage, WhyView},
@@ -503,7 +504,7 @@ impl View<'_> {
 }
 
 /// Which surveys there are, whether one may be made or changed, and to which a host belongs.
-impl View<'_> {
+impl<'a> View<'a> {
     /// All surveys, those that run first, by name; without their lists.
     pub fn surveys(&self) -> Vec<SurveyView> {
         let of = |kept| SurveyView::new(kept, &self.context.me, self.context.now.wall);
@@ -518,19 +519,37 @@ impl View<'_> {
     ///
     /// There is none, or there are several, as a sentence.
     pub fn survey(&self, wanted: &SurveyRef) -> Result<SurveyView, String> {
+        let found = self.kept_survey(wanted)?;
+        let view = SurveyView::new(&found.survey, &self.context.me, self.context.now.wall);
+        Ok(SurveyView { entries: found.survey.plan.entries.clone(), ..view })
+    }
+
+    fn kept_survey(&self, wanted: &SurveyRef) -> Result<&'a KeptSurvey, String> {
         let fits: Vec<_> = self.surveys.register().all().filter(|kept| wanted.fits(&kept.survey.plan.name, &kept.survey.creator)).collect();
         let ours = fits.iter().find(|kept| kept.survey.creator == self.context.me);
-        let found = match (&fits[..], ours) {
-            ([], _) => return Err(format!("this access point knows of no survey {wanted}")),
-            (_, Some(found)) | ([found], None) => found,
+        match (&fits[..], ours) {
+            ([], _) => Err(format!("this access point knows of no survey {wanted}")),
+            (_, Some(found)) | ([found], None) => Ok(*found),
             (several, None) => {
                 let names: Vec<_> =
                     several.iter().map(|kept| format!("{}@{}", kept.survey.plan.name, kept.survey.creator.short())).collect();
-                return Err(format!("{wanted} may be {}: say which", names.join(" or ")));
+                Err(format!("{wanted} may be {}: say which", names.join(" or ")))
             }
-        };
-        let view = SurveyView::new(&found.survey, &self.context.me, self.context.now.wall);
-        Ok(SurveyView { entries: found.survey.plan.entries.clone(), ..view })
+        }
+    }
+
+    /// The same as its creator signed it, with the members that probe its sample.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or there are several, or it has no sample, as a sentence.
+    pub fn probed_survey(&self, wanted: &SurveyRef) -> Result<ProbedSurvey, String> {
+        let kept = self.kept_survey(wanted)?;
+        if kept.survey.plan.probe.is_none() {
+            return Err(format!("the survey {wanted} was made without --probe: no member probes servers for it"));
+        }
+        let members = self.members().into_iter().map(|member| member.access_point).take(MAX_MEMBERS).collect();
+        Ok(ProbedSurvey { signed: kept.signed.clone(), members })
     }
 
     /// The survey that people call so, as [`View::survey`] has it.

@@ -34,7 +34,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, RollUp, Summary, SwarmResults},
     survey::{SignedSurvey, Survey, SurveyEntry, SurveyHead, SurveyPlan, SurveyScope, SurveyState, SurveysDigest, Wishes},
-    survey_probes::{MemberRoundTrip, ProbeOutcome, ProbedServer, SurveyProbes},
+    survey_probes::{MemberRoundTrip, ProbeOutcome, ProbedServer, ProbedSurvey, SurveyProbes},
     time::WallTime,
     url::{Host, Origin, PageUrl},
     vote::{
@@ -83,6 +83,13 @@ pub(super) fn all() -> Vec<Sample> {
     let of_members = vec![MemberRequests::of(AccessPoint([7; 32]), Some(requests_made())), MemberRequests::of(AccessPoint([8; 32]), None)];
     let view = RequestsView::new(&requests_query(), of_members);
     add(Sample::new("public-response", "requests-made", PublicResponse::RequestsMade(Box::new(view))));
+    let of_probes = PublicRequest::SurveyProbes { of: AccessPoint([7; 32]), survey: survey().id() };
+    add(Sample::new("public-request", "probed-survey", PublicRequest::ProbedSurvey("unis".to_owned())));
+    add(Sample::new("public-request", "survey-probes", of_probes));
+    let members = vec![AccessPoint([7; 32]), AccessPoint([8; 32])];
+    let probed = ProbedSurvey { signed: SignedSurvey::sign(&survey_with_sample(), &key(2)).unwrap(), members };
+    add(Sample::new("public-response", "probed-survey", PublicResponse::ProbedSurvey(Box::new(probed))));
+    add(Sample::new("public-response", "survey-probes", PublicResponse::SurveyProbes(Box::new(survey_probes()))));
     add(Sample::new("dimensions", "all", Dimension::ALL[..11].to_vec()));
     add(Sample::new("dimensions", "rule-set", Dimension::RuleSet));
     add(Sample::new("public-response", "refused", PublicResponse::Refused("no".to_owned())));
