@@ -163,6 +163,20 @@ async fn events_come_out_of_any_member(swarm: &Swarm) {
     assert_eq!(unnamed.code, Some(64), "{unnamed:?}");
 }
 
+/// What another export would add rows to stays as it is, and it is said why.
+async fn another_export_does_not_touch_a_file(swarm: &Swarm, file: &str) {
+    let before = std::fs::read(file).unwrap();
+    for (what, options, says) in [
+        ("pages", &[][..], "it has servers, not pages"),
+        ("servers", &["--format", "csv"], "it is jsonl, not csv"),
+        ("servers", &["--survey", "unis"], "those of all servers, not of the survey unis"),
+    ] {
+        let refused = export_of(what, swarm, 0, &[&["--out", file, "--resume"], options].concat()).await;
+        assert!(refused.code == Some(65) && refused.complained.contains(says), "{refused:?}");
+    }
+    assert_eq!(std::fs::read(file).unwrap(), before);
+}
+
 /// Host → who says it, and how many pages it has.
 type Rows = BTreeMap<String, (String, u64)>;
 
@@ -231,6 +245,8 @@ async fn every_server_of_the_swarm_comes_out_of_any_member_once_and_the_rows_add
     assert_eq!(rows_of(&std::fs::read_to_string(&file).unwrap()), rows);
     let written: u64 = resumed.complained.split(' ').next().unwrap().parse().unwrap();
     assert!(written < rows.len() as u64, "nothing was left out: {resumed:?}");
+
+    another_export_does_not_touch_a_file(&swarm, name).await;
 
     // Who is dead does not answer: its rows are missing, and that is said.
     let gone = swarm.daemons[1].access_point.clone();

@@ -7,7 +7,13 @@ use super::{
     walk::Hosts,
 };
 use crate::cli::error::{CommandError, Exit};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The file that rows go to; none if that is standard output.
+pub fn rows_at(format: Format, out: Option<&Path>) -> Option<PathBuf> {
+    let file = out.filter(|out| *out != Path::new("-"))?;
+    Some(if format == Format::Parquet { spool_of(file) } else { file.to_owned() })
+}
 
 /// Opens a file of this name, or standard output, and says behind which row it goes on. `belong` is whether a server has several rows.
 pub fn open(

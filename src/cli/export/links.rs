@@ -116,6 +116,11 @@ impl Links {
         }
     }
 
+    /// Whether each link is a row.
+    pub fn is_by_page(&self) -> bool {
+        self.by_page
+    }
+
     /// Takes in a row as its owner tells it. Passes each link on if they are wanted page by page; false if it is no row of links.
     pub fn take<E>(&mut self, owner: AccessPoint, row: Row, each: impl FnMut(&PageUrl, Link<'_>) -> Result<(), E>) -> Result<bool, E> {
         let Ok(row) = serde_json::from_value::<LinkRow>(Value::Object(row)) else { return Ok(false) };

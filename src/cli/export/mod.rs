@@ -7,6 +7,7 @@ mod events;
 mod file;
 mod history;
 mod links;
+mod origin;
 mod output;
 mod pages;
 mod parquet;
@@ -27,7 +28,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use column::Column;
 pub use column::Row;
 use links::Links;
-use nearcrawl_model::{exported::ExportOf, server_rows::RowsOf, survey::SurveyRef};
+use nearcrawl_model::{
+    exported::ExportOf,
+    server_rows::{RowsOf, ServerOwner},
+    survey::SurveyRef,
+};
+use origin::Origin;
 use output::Output;
 use progress::Progress;
 use sink::{Belonging, Kind, RowSink, To, Wanted};
@@ -113,7 +119,7 @@ pub struct ServersArgs {
     /// Write to this file [default: -, standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Go on behind the last row of the file of --out, if it is there
+    /// Go on behind the last row of the file of --out, if it is there; FILE.export says of which export it is
     #[arg(long, requires = "out")]
     resume: bool,
     /// Ask this member over the network, instead of the daemon on this machine; --api is not used then
@@ -173,8 +179,15 @@ async fn rows(args: &ServersArgs, what: Asked, kind: Kind, columns: &[Column]) -
     let belong = what != Asked::Servers(RowsOf::Servers);
     let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
     let wanted = wanted(args, what, &mut source).await?;
+    let owners = source.owners().await?;
+    let rows_at = file::rows_at(args.format, args.out.as_deref());
+    let origin = Origin::new(kind.word(), args.format, args.survey.as_ref(), &owners);
+    if let Some(file) = rows_at.as_ref().filter(|_| args.resume) {
+        origin.check(file)?;
+    }
     let (output, place) = open(args, columns, belong, &mut seen)?;
-    write(source, what, (kind, To::Rows(output)), wanted, (seen, place)).await
+    rows_at.iter().for_each(|file| origin.write(file));
+    write((source, owners), what, (kind, To::Rows(output)), wanted, (seen, place)).await
 }
 
 /// Which rows are meant. Rows of pages and links do not say to which surveys their servers belong: those of servers are asked for first.
@@ -209,17 +222,17 @@ async fn graph(args: &ServersArgs, trace: &Path, hosts: &Path) -> Result<String,
     let create = |why: io::Error| CommandError::new(Exit::InUse, format!("{} or {}: {why}", trace.display(), hosts.display()));
     let to = To::Trace(Box::new(Trace::create(trace, hosts).map_err(create)?));
     let kind = Kind::Links(Box::new(Links::new(true)));
-    write(source, what, (kind, to), wanted, (Hosts::default(), None)).await
+    let owners = source.owners().await?;
+    write((source, owners), what, (kind, to), wanted, (Hosts::default(), None)).await
 }
 
 async fn write(
-    mut source: Source,
+    (mut source, owners): (Source, Vec<ServerOwner>),
     what: Asked,
     (kind, to): (Kind, To),
     wanted: Wanted,
     (seen, place): (Hosts, Place),
 ) -> Result<String, CommandError> {
-    let owners = source.owners().await?;
     let progress = Progress::new(owners.iter().map(|owner| owner.servers).sum());
     let mut sink = RowSink::new(kind, to, progress, wanted);
     let mut walk = Walk { source: &mut source, what, sink: &mut sink, seen, missing: Missing::default() };

@@ -3,6 +3,7 @@
 use super::{
     column::{Column, Row},
     derived::{OF_HOST, OF_URL, derive},
+    origin::beside,
     parquet::Parquet,
     text::Text,
 };
@@ -39,6 +40,13 @@ impl Spool {
             file.add(row)?;
         }
         file.finish()
+    }
+
+    /// The file is whole: what it was made of is not needed any more.
+    fn remove(&self) -> io::Result<()> {
+        // Only exports that can be gone on with have written down what they are of.
+        let _ = fs::remove_file(beside(&self.lines));
+        fs::remove_file(&self.lines)
     }
 }
 
@@ -83,7 +91,7 @@ impl Output {
         let finished = self.rows.finish().and_then(|()| match &self.parquet {
             Some(spool) => {
                 spool.convert()?;
-                if whole { fs::remove_file(&spool.lines) } else { Ok(()) }
+                if whole { spool.remove() } else { Ok(()) }
             }
             None => Ok(()),
         });

@@ -4,6 +4,7 @@ use super::{
     column::Row,
     history,
     links::Links,
+    origin,
     output::Output,
     pages,
     progress::Progress,
@@ -23,6 +24,19 @@ pub enum Kind {
     History,
     Pages,
     Links(Box<Links>),
+}
+
+impl Kind {
+    /// What there is a row of, as it is written down beside a file.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Kind::Servers => origin::SERVERS,
+            Kind::History => origin::HISTORY,
+            Kind::Pages => origin::PAGES,
+            Kind::Links(links) if links.is_by_page() => origin::PAGE_LINKS,
+            Kind::Links(_) => origin::HOST_LINKS,
+        }
+    }
 }
 
 /// Where it goes.
