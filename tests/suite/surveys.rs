@@ -50,6 +50,10 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
     let list = list.display().to_string();
     let made = swarm.cli(0, &["survey", "create", "unis", "--list", &list, "--depth", "2", "--licence", "CC0-1.0"]).await;
     assert!(made.contains("survey unis is made of 4 URLs at 4 hosts"), "{made}");
+    // Another member's survey has two of these hosts, and calls them something else.
+    let other = format!("url,sector\n{},archive\n{},archive\n", web.url(0, 0), web.url(1, 0));
+    let other = swarm.common.write("other.csv", &other).unwrap().display().to_string();
+    swarm.cli(1, &["survey", "create", "archives", "--list", &other, "--depth", "2"]).await;
 
     let whole = async || {
         let asked = asked(&log);
@@ -99,8 +103,10 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
         let name = row["host"].as_str().unwrap();
         assert_eq!(row["pages"], seen[name].len(), "{row}");
         let sector = listed.iter().find(|(number, _)| host(*number) == name).unwrap().1;
-        assert_eq!((&row["labels"]["sector"][0], &row["surveys"][0]["name"]), (&Value::from(sector), &Value::from("unis")));
+        assert_eq!(row["labels"], json!({"sector": [sector]}), "only what this survey says");
+        assert!(row["surveys"].as_array().unwrap().iter().any(|survey| survey["name"] == "unis"), "{row}");
     }
+    each_survey_has_its_own_labels(&swarm, &[host(0), host(1)]).await;
     let owners: BTreeSet<_> = rows.iter().map(|row| row["access_point"].to_string()).collect();
     assert!(owners.len() > 1, "one member owns everything: {owners:?}");
     let shown = json(&swarm.cli(1, &["survey", "show", "unis", "--json"]).await);
@@ -152,6 +158,24 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
     strangers_are_refused(&swarm.daemons[1].multiaddress()).await;
     told_apart(&swarm, listed.len(), &host(2)).await;
     assert!(swarm.stop().await);
+}
+
+/// Of hosts that two surveys have, each survey says what it calls them, whoever is asked and however.
+async fn each_survey_has_its_own_labels(swarm: &Swarm, shared: &[String]) {
+    for run in [&[][..], &["--run", "1"]] {
+        for (survey, labels) in [("unis", &["sector=museum", "sector=university"][..]), ("archives", &["sector=archive"])] {
+            for daemon in 0..2 {
+                let told = json(&swarm.cli(daemon, &[&["results", "--survey", survey, "--by", "label", "--json"], run].concat()).await);
+                let found: Vec<_> = told["labels"].as_object().unwrap().keys().collect();
+                assert_eq!(found, labels, "{survey}: {told}");
+            }
+        }
+        let told = json(&swarm.cli(0, &[&["results", "--survey", "archives", "--by", "label", "--json"], run].concat()).await);
+        assert_eq!(told["labels"]["sector=archive"]["servers"], shared.len(), "{told}");
+    }
+    for row in swarm.cli(0, &["export", "servers", "--survey", "archives"]).await.lines().map(json) {
+        assert!(shared.iter().any(|host| row["host"] == **host) && row["labels"] == json!({"sector": ["archive"]}), "{row}");
+    }
 }
 
 /// A member with `readers = "members"` tells strangers nothing, and commands say why.

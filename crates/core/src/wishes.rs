@@ -138,8 +138,12 @@ mod tests {
     };
 
     fn kept(name: &str, state: SurveyState, wishes: Wishes, urls: &[&str], tlds: &[&str]) -> Arc<KeptSurvey> {
+        labelled(name, state, wishes, urls, tlds, "university")
+    }
+
+    fn labelled(name: &str, state: SurveyState, wishes: Wishes, urls: &[&str], tlds: &[&str], sector: &str) -> Arc<KeptSurvey> {
         let key = ed25519_dalek::SigningKey::from_bytes(&[3; 32]);
-        let entry = |url: &&str| SurveyEntry { url: PageUrl::parse(url).unwrap(), labels: vec![("sector".into(), "university".into())] };
+        let entry = |url: &&str| SurveyEntry { url: PageUrl::parse(url).unwrap(), labels: vec![("sector".into(), sector.into())] };
         let plan = SurveyPlan {
             name: name.to_owned(),
             wishes,
@@ -210,5 +214,17 @@ mod tests {
         assert!(cx.admits_at(&host("a.ke"), "9.0.0.1".parse().unwrap()));
         let mark = kept("x", SurveyState::Running, Wishes::default(), &["https://a.ke/"], &[]).mark(&host("www.a.ke"), &host("a.ke"));
         assert_eq!(mark.labels["sector"], ["university".to_owned()].into());
+    }
+
+    #[test]
+    fn each_of_two_surveys_that_have_a_host_says_what_it_calls_it() {
+        let one = labelled("one", SurveyState::Running, Wishes::default(), &["https://a.ke/"], &[], "university");
+        let other = labelled("other", SurveyState::Ended, Wishes::default(), &["https://www.a.ke/"], &[], "museum");
+        let (cx, host) = (context(&[one, other]), "www.a.ke".parse::<Host>().unwrap());
+        let tree = host.without_www();
+        let place = Place { country: "KE", organisation: "", asn: None };
+        let marks = cx.wishes.having(&host, &tree, &place).into_iter().map(|kept| kept.mark(&host, &tree));
+        let said: BTreeMap<_, _> = marks.map(|mark| (mark.name.clone(), mark.label_texts().collect::<Vec<_>>())).collect();
+        assert_eq!((&said["one"][..], &said["other"][..]), (&["sector=university".to_owned()][..], &["sector=museum".to_owned()][..]));
     }
 }
