@@ -152,7 +152,12 @@ async fn rows_go_to_a_pipe_and_whoever_has_read_enough_ends_the_crawl() {
     assert_eq!(urls, ["http://a.ke.test:8080/", "http://b.ke.test:8080/"].map(str::to_owned).into());
     assert!(piped.complained.contains("2 pages from 2 servers"), "totals are on standard error: {}", piped.complained);
     let first = &rows(&piped.said)[0];
-    for (name, value) in [("fetch_status", json!(200)), ("level", json!(0)), ("content_mime_type", json!("text/html"))] {
+    for (name, value) in [
+        ("fetch_status", json!(200)),
+        ("level", json!(0)),
+        ("content_mime_type", json!("text/html")),
+        ("content_mime_detected", json!("text/html")),
+    ] {
         assert_eq!(first[name], value, "{first}");
     }
     let quiet = stage.crawl(&["http://a.ke.test:8080/", "--out", "-", "--quiet"]).await;

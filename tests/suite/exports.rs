@@ -5,7 +5,10 @@ use nearcrawl_lab::{
     demo::daemons::API_PORT,
     web::{Answer, Web},
 };
-use nearcrawl_model::{exported::PageRow, url::PageUrl};
+use nearcrawl_model::{
+    exported::{PageOutcome, PageRow},
+    url::PageUrl,
+};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -51,6 +54,11 @@ async fn pages_and_links_come_out_too(swarm: &Swarm, web: &SmallWeb, servers: &R
         assert_eq!(known.0, row.access_point.to_string(), "two owners tell of one server");
     }
     assert_eq!(of_server, *servers);
+    for row in rows.iter().filter(|row| row.outcome == PageOutcome::Page) {
+        // A page without a link has no markup by which it could be known.
+        let is = (row.internal_links + row.external_links > 0).then_some("text/html");
+        assert_eq!((row.content_mime_type.as_deref(), row.content_mime_detected.as_deref()), (Some("text/html"), is), "{row:?}");
+    }
     assert_eq!(rows.iter().map(|row| row.page_bytes).sum::<u64>(), page_bytes);
     let over_the_network = nearcrawl(&["export", "pages", "--member", &swarm.daemons[2].multiaddress()]).await;
     let sorted = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();

@@ -196,6 +196,16 @@ pub struct PageRow {
     /// Why there was no usable answer.
     #[serde(default)]
     pub failure: Option<FetchError>,
+    /// Where a redirect leads; none if that is not on record.
+    #[serde(default)]
+    pub fetch_redirect: Option<PageUrl>,
+    /// The content type as the server said it, in lower case without parameters; none if it said none, of an answer that is not a success, and of
+    /// a page that has not changed.
+    #[serde(default)]
+    pub content_mime_type: Option<String>,
+    /// The content type by the beginning of the page; none if that is of no HTML, and where the body was not read.
+    #[serde(default)]
+    pub content_mime_detected: Option<String>,
     /// Time from request to last byte.
     pub took_ms: Millis,
     /// Time from request to first byte.

@@ -169,6 +169,44 @@ pub enum FetchOutcome {
     Failed(FetchError),
 }
 
+/// The media type of a page. Journals store the index of the variant, so new ones go to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PageType {
+    /// `text/html`.
+    Html,
+    /// `application/xhtml+xml`.
+    Xhtml,
+}
+
+impl PageType {
+    /// The type that a content type without parameters names, in lower case; none if that is no page's.
+    pub fn of(content_type: &str) -> Option<PageType> {
+        match content_type {
+            "text/html" => Some(PageType::Html),
+            "application/xhtml+xml" => Some(PageType::Xhtml),
+            _ => None,
+        }
+    }
+
+    /// The name of the type.
+    pub fn name(self) -> &'static str {
+        match self {
+            PageType::Html => "text/html",
+            PageType::Xhtml => "application/xhtml+xml",
+        }
+    }
+}
+
+/// As what a page came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Served {
+    /// As what the server sent it.
+    pub said: PageType,
+    /// What it is by its beginning; none if that is neither.
+    pub detected: Option<PageType>,
+}
+
 /// What was read from a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageFacts {
@@ -184,6 +222,8 @@ pub struct PageFacts {
     pub validators: Validators,
     /// The hash of its content ([`super::revisit::content_of`]).
     pub content: u64,
+    /// As what it came; none if that is not known.
+    pub served: Option<Served>,
     /// Its accessibility evaluation; none if that is switched off.
     pub evaluation: Option<Evaluated>,
     /// What it says of itself, if that was wanted.

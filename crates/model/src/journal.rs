@@ -7,7 +7,7 @@ use super::{
     claim::MAX_EPOCH,
     evaluation::{Evaluation, Rule},
     facts::Fact,
-    fetch::FetchError,
+    fetch::{FetchError, PageType, Served},
     fingerprint::Fingerprint,
     ownership_history::OwnershipHistory,
     revisit::{Change, Validators},
@@ -88,18 +88,69 @@ pub enum VisitOutcome {
         /// Its links were not followed.
         no_follow: bool,
     },
+    /// An HTML page, and as what it came.
+    ServedPage {
+        /// The HTTP status of the answer.
+        status: u16,
+        /// Its content is not to be indexed.
+        no_index: bool,
+        /// Its links were not followed.
+        no_follow: bool,
+        /// As what it came.
+        served: Served,
+    },
+    /// Something else than HTML, and what.
+    NotHtmlAs {
+        /// The HTTP status of the answer.
+        status: u16,
+        /// The content type as the server said it, in lower case without parameters, cut at 64 characters; empty if there was none.
+        content_type: String,
+    },
+    /// A redirect, and where to.
+    RedirectTo {
+        /// The HTTP status of the answer.
+        status: u16,
+        /// Where it leads, in canonical form.
+        to: PageUrl,
+    },
 }
 
 impl VisitOutcome {
     /// Whether the answer was an HTML page, restricted or not.
     pub fn is_page(&self) -> bool {
-        matches!(self, VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. })
+        matches!(self, VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } | VisitOutcome::ServedPage { .. })
+    }
+
+    /// Whether the answer led elsewhere.
+    pub fn is_redirect(&self) -> bool {
+        matches!(self, VisitOutcome::Redirect(_) | VisitOutcome::RedirectTo { .. })
+    }
+
+    /// Where the answer led; none if it did not, or that is not on record.
+    pub fn redirect(&self) -> Option<&PageUrl> {
+        if let VisitOutcome::RedirectTo { to, .. } = self { Some(to) } else { None }
+    }
+
+    /// The content type as the server said it; none if it said none, or that is not on record.
+    pub fn content_type(&self) -> Option<&str> {
+        match self {
+            VisitOutcome::ServedPage { served, .. } => Some(served.said.name()),
+            VisitOutcome::NotHtmlAs { content_type, .. } => Some(content_type.as_str()).filter(|content_type| !content_type.is_empty()),
+            _ => None,
+        }
+    }
+
+    /// The content type by the beginning of the body; none if that was not read, is of no page, or is not on record.
+    pub fn detected_type(&self) -> Option<&'static str> {
+        if let VisitOutcome::ServedPage { served, .. } = self { served.detected.map(PageType::name) } else { None }
     }
 
     /// Whether it asks not to be indexed, and whether it asks that its links are not followed.
     pub fn asks_of_robots(&self) -> (bool, bool) {
         match self {
-            VisitOutcome::RestrictedPage { no_index, no_follow, .. } => (*no_index, *no_follow),
+            VisitOutcome::RestrictedPage { no_index, no_follow, .. } | VisitOutcome::ServedPage { no_index, no_follow, .. } => {
+                (*no_index, *no_follow)
+            }
             _ => (false, false),
         }
     }
@@ -111,7 +162,10 @@ impl VisitOutcome {
             | VisitOutcome::NotHtml(status)
             | VisitOutcome::Redirect(status)
             | VisitOutcome::Status(status)
-            | VisitOutcome::RestrictedPage { status, .. } => Some(*status),
+            | VisitOutcome::RestrictedPage { status, .. }
+            | VisitOutcome::ServedPage { status, .. }
+            | VisitOutcome::NotHtmlAs { status, .. }
+            | VisitOutcome::RedirectTo { status, .. } => Some(*status),
             VisitOutcome::Failed(_) => None,
         }
     }

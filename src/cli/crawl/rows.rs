@@ -2,11 +2,12 @@
 //! they mean the same.
 
 use nearcrawl_model::{
-    fetch::{FetchError, FetchOutcome, FetchReport},
+    fetch::FetchError,
     fingerprint::{Fingerprint, FingerprintKey},
     journal::{JournalEntry, JournalKey, VisitOutcome},
     links::Links,
     time::{Millis, WallTime},
+    url::PageUrl,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub(super) struct PageRow<'a> {
     fetch_status: Option<u16>,
     fetch_redirect: Option<&'a str>,
     content_mime_type: Option<&'a str>,
+    content_mime_detected: Option<&'a str>,
     outcome: &'static str,
     failure: Option<FetchError>,
     level: u8,
@@ -43,52 +45,25 @@ struct LinkRow<'a> {
     row: u64,
 }
 
-/// What an answer said that its journal does not.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    content_type: Option<String>,
-    redirect: Option<String>,
-    links: Option<Links>,
-}
-
-impl Answer {
-    /// Of an answer, if there is something; the links only if they are wanted.
-    pub(super) fn of(report: &FetchReport, with_links: bool) -> Option<Answer> {
-        let answer = match &report.outcome {
-            FetchOutcome::NotHtml { content_type, .. } => Answer { content_type: Some(content_type.clone()), ..Answer::default() },
-            FetchOutcome::Redirect { to, .. } => Answer { redirect: Some(to.url.to_string()), ..Answer::default() },
-            FetchOutcome::Page { page, .. } => Answer { links: with_links.then(|| page.links.clone()), ..Answer::default() },
-            _ => Answer::default(),
-        };
-        let is_any = answer.content_type.is_some() || answer.redirect.is_some() || answer.links.is_some();
-        is_any.then_some(answer)
-    }
-
-    /// Where a redirect leads.
-    pub(super) fn redirect(&self) -> Option<&str> {
-        self.redirect.as_deref()
-    }
-}
-
 /// The line of a visit; none if the entry is none.
-pub(super) fn page_line(key: &JournalKey, row: u64, entry: &JournalEntry, answer: Option<&Answer>) -> Option<Vec<u8>> {
+pub(super) fn page_line(key: &JournalKey, row: u64, entry: &JournalEntry) -> Option<Vec<u8>> {
     let JournalEntry::Visited { url, level, at, outcome, took, first_byte_us, bytes, .. } = entry else { return None };
     let (word, failure) = match outcome {
-        VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => ("page", None),
-        VisitOutcome::NotHtml(_) => ("not-html", None),
-        VisitOutcome::Redirect(_) => ("redirect", None),
+        VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } | VisitOutcome::ServedPage { .. } => ("page", None),
+        VisitOutcome::NotHtml(_) | VisitOutcome::NotHtmlAs { .. } => ("not-html", None),
+        VisitOutcome::Redirect(_) | VisitOutcome::RedirectTo { .. } => ("redirect", None),
         VisitOutcome::Status(_) => ("status", None),
         VisitOutcome::Failed(failure) => ("failed", Some(*failure)),
     };
-    let content_type = answer.and_then(|answer| answer.content_type.as_deref()).filter(|content_type| !content_type.is_empty());
     let (no_index, no_follow) = outcome.asks_of_robots();
     let line = PageRow {
         url: url.as_str(),
         host: key.host.as_str(),
         fetch_time: *at,
         fetch_status: outcome.status(),
-        fetch_redirect: answer.and_then(|answer| answer.redirect.as_deref()),
-        content_mime_type: if outcome.is_page() { Some("text/html") } else { content_type },
+        fetch_redirect: outcome.redirect().map(PageUrl::as_str),
+        content_mime_type: outcome.content_type(),
+        content_mime_detected: outcome.detected_type(),
         outcome: word,
         failure,
         level: *level,
@@ -103,15 +78,16 @@ pub(super) fn page_line(key: &JournalKey, row: u64, entry: &JournalEntry, answer
     line_of(&line)
 }
 
-/// The lines of the links of a visit, each once, in the order of the page; nothing if the entry is none or has no links.
-pub(super) fn link_lines(key: &JournalKey, row: u64, entry: &JournalEntry, answer: Option<&Answer>, known: &Known) -> Vec<u8> {
+/// The lines of the links of a visit, each once, in the order of the page: those that its answer had, or as far as its journal has them; nothing
+/// if the entry is none or has no links.
+pub(super) fn link_lines(key: &JournalKey, row: u64, entry: &JournalEntry, links: Option<&Links>, known: &Known) -> Vec<u8> {
     let JournalEntry::Visited { url, .. } = entry else { return Vec::new() };
     let mut lines = Vec::new();
     let mut add = |to_url: &str, to_host: &str| {
         let link = LinkRow { url: url.as_str(), to_url, host: key.host.as_str(), to_host, run: key.run, row };
         lines.extend(line_of(&link).into_iter().flatten());
     };
-    match answer.and_then(|answer| answer.links.as_ref()) {
+    match links {
         Some(links) => links.iter().for_each(|(to, _)| add(to.as_str(), to.host_str())),
         None if entry_is_page(entry) => known.links(row, entry).iter().for_each(|(url, host)| add(url, host)),
         None => {}

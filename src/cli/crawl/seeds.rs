@@ -184,7 +184,9 @@ impl Fates {
                 why => format!("no address: {why}"),
             };
         }
-        if let Some(Fate::Visited(VisitOutcome::Redirect(status), Some(to))) = fate {
+        if let Some(Fate::Visited(outcome, Some(to))) = fate
+            && let Some(status) = outcome.status().filter(|_| outcome.is_redirect())
+        {
             return format!("it redirects to {to} (status {status}), of which there is no page; --follow host:NAME follows to other hosts");
         }
         match record {

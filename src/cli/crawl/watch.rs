@@ -4,15 +4,16 @@ use super::{
     outputs::{Sink, Written},
     progress::Progress,
     records::Records,
-    rows::{Answer, Known, link_lines, page_line},
+    rows::{Known, link_lines, page_line},
     seeds::{Fate, Fates},
 };
 use crate::node::{NodeError, standalone::Watcher};
 use nearcrawl_core::{event::Event, report::View};
 use nearcrawl_model::{
-    fetch::FetchReport,
+    fetch::{FetchOutcome, FetchReport},
     fingerprint::FingerprintKey,
     journal::{JournalEntry, JournalKey, JournalRow},
+    links::Links,
     url::{Host, PageUrl},
 };
 use std::{
@@ -62,10 +63,6 @@ impl Outputs {
         let lines = self.pages.iter_mut().chain(&mut self.links).map(|lines| &mut lines.sink);
         lines.chain(self.records.iter_mut().map(Records::sink))
     }
-
-    fn wants_visits(&self) -> bool {
-        self.pages.is_some() || self.links.is_some()
-    }
 }
 
 /// Follows it.
@@ -74,8 +71,8 @@ pub(super) struct Watch {
     pub(super) fates: Fates,
     pub(super) progress: Progress,
     key: FingerprintKey,
-    /// What answers said, by the URL that was asked for, until the visit is recorded.
-    answers: BTreeMap<String, Answer>,
+    /// The links of answers, by the URL that was asked for, until the visit is recorded; the journal has not all of them.
+    answers: BTreeMap<String, Links>,
     /// Up to which row each journal has been written.
     written_below: BTreeMap<(Host, u32), u64>,
     /// Servers of which something was recorded since they were at rest.
@@ -109,13 +106,15 @@ impl Watch {
     }
 
     fn answered(&mut self, report: &FetchReport) {
-        let is_wanted = self.outputs.wants_visits() || self.fates.is_one(report.url.as_str());
-        let Some(answer) = Answer::of(report, self.outputs.links.is_some()).filter(|_| is_wanted) else { return };
+        let FetchOutcome::Page { page, .. } = &report.outcome else { return };
+        if self.outputs.links.is_none() {
+            return;
+        }
         if self.answers.len() >= MAX_ANSWERS {
             // Most are of requests that no visit followed, as for robots.txt.
             self.answers.clear();
         }
-        self.answers.insert(report.url.to_string(), answer);
+        self.answers.insert(report.url.to_string(), page.links.clone());
     }
 
     /// A journal of an earlier call was read back: what of it is in no file yet is written.
@@ -127,9 +126,9 @@ impl Watch {
         let (pages, links) = (take(&mut self.outputs.pages), take(&mut self.outputs.links));
         let mut known = None;
         for (row, entry) in (0..).zip(entries).skip(usize::try_from(below).unwrap_or(usize::MAX)) {
-            self.see(entry, None);
+            self.see(entry);
             if let Some(lines) = self.outputs.pages.as_mut().filter(|_| pages.binary_search(&row).is_err()) {
-                lines.write(page_line(key, row, entry, None).unwrap_or_default())?;
+                lines.write(page_line(key, row, entry).unwrap_or_default())?;
             }
             if let Some(lines) = self.outputs.links.as_mut().filter(|_| links.binary_search(&row).is_err()) {
                 let known = known.get_or_insert_with(|| Known::of(entries, self.key));
@@ -140,11 +139,12 @@ impl Watch {
     }
 
     /// What an entry says of a starting URL.
-    fn see(&mut self, entry: &JournalEntry, redirect: Option<&str>) {
+    fn see(&mut self, entry: &JournalEntry) {
         match entry {
             JournalEntry::Visited { url, outcome, found, outgoing, .. } if self.fates.is_one(url.as_str()) => {
-                let next = || found.first().map(|(to, ..)| to).or(outgoing.first().map(|arrival| &arrival.url)).map(PageUrl::to_string);
-                self.fates.tell(url.as_str(), Fate::Visited(outcome.clone(), redirect.map(str::to_owned).or_else(next)));
+                let next = || found.first().map(|(to, ..)| to).or(outgoing.first().map(|arrival| &arrival.url));
+                let to = outcome.redirect().or_else(next).map(PageUrl::to_string);
+                self.fates.tell(url.as_str(), Fate::Visited(outcome.clone(), to));
             }
             JournalEntry::Skipped { url, reason } => self.fates.tell(url.as_str(), Fate::Skipped(*reason)),
             _ => {}
@@ -163,17 +163,14 @@ impl Watch {
         }
         *below = sequence + 1;
         let Ok(entry) = postcard::from_bytes::<JournalEntry>(entry) else { return Ok(()) };
-        let JournalEntry::Visited { url, .. } = &entry else {
-            self.see(&entry, None);
-            return Ok(());
-        };
-        let answer = self.answers.remove(url.as_str());
-        self.see(&entry, answer.as_ref().and_then(Answer::redirect));
+        self.see(&entry);
+        let JournalEntry::Visited { url, .. } = &entry else { return Ok(()) };
+        let links = self.answers.remove(url.as_str());
         if let Some(lines) = &mut self.outputs.pages {
-            lines.write(page_line(key, *sequence, &entry, answer.as_ref()).unwrap_or_default())?;
+            lines.write(page_line(key, *sequence, &entry).unwrap_or_default())?;
         }
         if let Some(lines) = &mut self.outputs.links {
-            lines.write(link_lines(key, *sequence, &entry, answer.as_ref(), &Known::default()))?;
+            lines.write(link_lines(key, *sequence, &entry, links.as_ref(), &Known::default()))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use nearcrawl_model::exported::PageRow;
 use serde_json::Value;
 
 /// The columns, and behind them the rest.
-pub const COLUMNS: [Column; 26] = [
+pub const COLUMNS: [Column; 29] = [
     text("access_point"),
     text("host").called("url_host_name"),
     text("tree"),
@@ -17,6 +17,9 @@ pub const COLUMNS: [Column; 26] = [
     int("fetch_status"),
     text("outcome"),
     text("failure"),
+    text("fetch_redirect"),
+    text("content_mime_type"),
+    text("content_mime_detected"),
     int("took_ms"),
     int("first_byte_us"),
     int("bytes"),

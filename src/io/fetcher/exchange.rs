@@ -22,7 +22,7 @@ use hyper::{
 use nearcrawl_model::{
     evaluation::{Evaluated, Gate, RULE_SET},
     facts::Fact,
-    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, PageFacts},
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, PageFacts, PageType, Served},
     fingerprint::FingerprintKey,
     links::{Link, Links},
     revisit::content_of,
@@ -349,6 +349,17 @@ pub struct Unread<'a> {
     _permit: Option<SemaphorePermit<'a>>,
 }
 
+/// So much of a page says what it is, in bytes.
+const BEGINNING: usize = 2048;
+
+/// As what a page came.
+fn served(bytes: &[u8], headers: &HeaderMap) -> Option<Served> {
+    let said = PageType::of(&head::content_type(headers))?;
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let beginning = bytes.get(..BEGINNING).unwrap_or(bytes);
+    Some(Served { said, detected: evaluation::type_of(&scanner::text(beginning, content_type)) })
+}
+
 impl Unread<'_> {
     /// The outcome that follows from the page, and whose challenge it is if it is one.
     pub async fn read(self, order: &FetchOrder, manners: &Manners) -> (FetchOutcome, Option<Fact>) {
@@ -360,6 +371,7 @@ impl Unread<'_> {
         };
         page.decoded_bytes = bytes.len() as u64;
         page.content = content_of(&bytes);
+        page.served = served(&bytes, &headers);
         if status == 200 {
             page.validators = head::validators(&headers);
         }

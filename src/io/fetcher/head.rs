@@ -5,6 +5,7 @@ use hyper::{
     header::{CONNECTION, CONTENT_TYPE, DATE, ETAG, HeaderName, LAST_MODIFIED, LOCATION, RETRY_AFTER, SERVER},
 };
 use nearcrawl_model::{
+    fetch::PageType,
     revisit::{MAX_VALIDATOR, Validators},
     time::Millis,
     url::{PageUrl, UrlError},
@@ -41,7 +42,7 @@ pub fn content_type(headers: &HeaderMap) -> String {
 
 /// Whether a content type is one that is read.
 pub fn is_html(content_type: &str) -> bool {
-    matches!(content_type, "text/html" | "application/xhtml+xml")
+    PageType::of(content_type).is_some()
 }
 
 /// `Retry-After` in milliseconds: seconds, or a date judged by the server's own clock if it tells.

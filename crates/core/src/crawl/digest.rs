@@ -92,9 +92,9 @@ impl Reading {
                 (outcome_of(304, &facts), followed(facts), page.level.saturating_add(1), 0)
             }
             FetchOutcome::Redirect { status, to } => {
-                (VisitOutcome::Redirect(status), Links::from_iter([to]), page.level, page.hops.saturating_add(1))
+                (VisitOutcome::RedirectTo { status, to: to.url.clone() }, Links::from_iter([to]), page.level, page.hops.saturating_add(1))
             }
-            FetchOutcome::NotHtml { status, .. } => (VisitOutcome::NotHtml(status), Links::default(), 0, 0),
+            FetchOutcome::NotHtml { status, content_type } => (VisitOutcome::NotHtmlAs { status, content_type }, Links::default(), 0, 0),
             FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => (VisitOutcome::Status(status), Links::default(), 0, 0),
             FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Links::default(), 0, 0),
         };
@@ -106,12 +106,12 @@ impl Reading {
     /// Counts the page.
     pub(super) fn count(&self, counters: &mut Counters) {
         match &self.outcome {
-            VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => {
+            outcome if outcome.is_page() => {
                 counters.pages += 1;
                 counters.not_modified += u64::from(self.not_modified);
             }
             VisitOutcome::Failed(_) => counters.failed += 1,
-            VisitOutcome::NotHtml(_) | VisitOutcome::Redirect(_) | VisitOutcome::Status(_) => {}
+            _ => {}
         }
     }
 
@@ -180,8 +180,12 @@ fn further_rows(
 
 /// How a page is written down: what it asks of robots is kept, even if it has been obeyed already by leaving out the links.
 fn outcome_of(status: u16, page: &PageFacts) -> VisitOutcome {
-    let PageFacts { no_index, no_follow, .. } = *page;
-    if no_index || no_follow { VisitOutcome::RestrictedPage { status, no_index, no_follow } } else { VisitOutcome::Page(status) }
+    let PageFacts { no_index, no_follow, served, .. } = *page;
+    match served {
+        Some(served) => VisitOutcome::ServedPage { status, no_index, no_follow, served },
+        None if no_index || no_follow => VisitOutcome::RestrictedPage { status, no_index, no_follow },
+        None => VisitOutcome::Page(status),
+    }
 }
 
 /// The links that may be followed: none if the page says so, whatever the hand that read it brought.

@@ -205,9 +205,9 @@ impl<'a> JournalRows<'a> {
         };
         let (no_index, no_follow) = outcome.asks_of_robots();
         let (kind, failure) = match outcome {
-            VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } => (PageOutcome::Page, None),
-            VisitOutcome::NotHtml(_) => (PageOutcome::NotHtml, None),
-            VisitOutcome::Redirect(_) => (PageOutcome::Redirect, None),
+            VisitOutcome::Page(_) | VisitOutcome::RestrictedPage { .. } | VisitOutcome::ServedPage { .. } => (PageOutcome::Page, None),
+            VisitOutcome::NotHtml(_) | VisitOutcome::NotHtmlAs { .. } => (PageOutcome::NotHtml, None),
+            VisitOutcome::Redirect(_) | VisitOutcome::RedirectTo { .. } => (PageOutcome::Redirect, None),
             VisitOutcome::Status(_) => (PageOutcome::Status, None),
             VisitOutcome::Failed(failure) => (PageOutcome::Failed, Some(failure)),
         };
@@ -224,6 +224,9 @@ impl<'a> JournalRows<'a> {
             fetch_status: outcome.status(),
             outcome: kind,
             failure,
+            fetch_redirect: outcome.redirect().cloned(),
+            content_mime_type: outcome.content_type().map(str::to_owned),
+            content_mime_detected: outcome.detected_type().map(str::to_owned),
             took_ms: took,
             first_byte_us,
             bytes,
@@ -364,7 +367,12 @@ impl<'a> JournalRows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nearcrawl_model::{journal::Arrival, revisit::Validators, time::WallTime};
+    use nearcrawl_model::{
+        fetch::{PageType, Served},
+        journal::Arrival,
+        revisit::Validators,
+        time::WallTime,
+    };
 
     const SECRET: FingerprintKey = FingerprintKey([7; 16]);
 
@@ -474,6 +482,50 @@ mod tests {
         has(0, r#""internal_links":1,"external_links":2,"links_beyond_scope":2"#);
         has(0, r#""change":"new","content":"0000000000000abc","etag":"\"7\"""#);
         has(1, r#""bytes":500,"page_bytes":4500"#);
+    }
+
+    #[test]
+    fn a_visit_says_as_what_the_answer_came_and_where_it_led_if_its_journal_does() {
+        let told = |outcome: VisitOutcome| {
+            let order = order(ExportOf::Pages, 0);
+            let (mut answer, mut entry) = (JournalRows::new(&order), visited("http://a.ke/", &[], &[], &[]));
+            let JournalEntry::Visited { outcome: was, .. } = &mut entry else { unreachable!() };
+            *was = outcome;
+            answer.begin(&order.journals[0]);
+            answer.take(&order.journals[0], 0, 1, entry);
+            answer.end(&order.journals[0]);
+            answer.answer(None).rows.remove(0)
+        };
+        let served = Served { said: PageType::Html, detected: Some(PageType::Xhtml) };
+        let page = VisitOutcome::ServedPage { status: 200, no_index: false, no_follow: true, served };
+        let pdf = VisitOutcome::NotHtmlAs { status: 206, content_type: "application/pdf".to_owned() };
+        let untyped = VisitOutcome::NotHtmlAs { status: 200, content_type: String::new() };
+        let moved = VisitOutcome::RedirectTo { status: 308, to: url("https://b.ke/x") };
+        let none = r#""fetch_redirect":null,"content_mime_type":null,"content_mime_detected":null"#;
+        for (outcome, head, more) in [
+            (
+                page,
+                r#""fetch_status":200,"outcome":"page""#,
+                r#""fetch_redirect":null,"content_mime_type":"text/html","content_mime_detected":"application/xhtml+xml""#,
+            ),
+            (
+                pdf,
+                r#""fetch_status":206,"outcome":"not-html""#,
+                r#""fetch_redirect":null,"content_mime_type":"application/pdf","content_mime_detected":null"#,
+            ),
+            (untyped, r#""fetch_status":200,"outcome":"not-html""#, none),
+            (
+                moved,
+                r#""fetch_status":308,"outcome":"redirect""#,
+                r#""fetch_redirect":"https://b.ke/x","content_mime_type":null,"content_mime_detected":null"#,
+            ),
+            // What earlier releases wrote down is not known, and nothing is made up.
+            (VisitOutcome::Page(200), r#""fetch_status":200,"outcome":"page""#, none),
+            (VisitOutcome::Redirect(301), r#""fetch_status":301,"outcome":"redirect""#, none),
+        ] {
+            let row = told(outcome);
+            assert!(row.contains(head) && row.contains(more), "{head} {more}: {row}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use nearcrawl_model::{
     evaluation::{Evaluation, EvaluationCounts, Gate, Rule},
     exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows, JournalPlace},
     facts::{Certificate, Fact, FrontPage, Guard, HttpVersion, TlsVersion, Vantage},
-    fetch::{FetchError, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
+    fetch::{FetchError, LocatedHost, PageType, ProbeReport, ProbeTarget, ResolveError, Served},
     fingerprint::Fingerprint,
     forwarded::{ForwardedAnswer, ForwardedQuestion, NotForwarded, SealedAnswer, SealedQuestion, Token},
     journal::{Arrival, HostLimit, JournalEntry, JournalKey, JournalRow, Place, SkipReason, VisitOutcome},
@@ -1029,6 +1029,10 @@ fn outcome(outcome: &VisitOutcome) -> &'static str {
         VisitOutcome::Status(_) => "status",
         VisitOutcome::Failed(_) => "failed",
         VisitOutcome::RestrictedPage { .. } => "restricted-page",
+        VisitOutcome::ServedPage { served: Served { detected: Some(_), .. }, .. } => "served-page",
+        VisitOutcome::ServedPage { .. } => "served-page-of-no-kind",
+        VisitOutcome::NotHtmlAs { .. } => "not-html-as",
+        VisitOutcome::RedirectTo { .. } => "redirect-to",
     }
 }
 
@@ -1040,5 +1044,19 @@ fn outcomes() -> Vec<VisitOutcome> {
         VisitOutcome::Status(404),
         VisitOutcome::Failed(FetchError::Closed),
         VisitOutcome::RestrictedPage { status: 200, no_index: true, no_follow: false },
+        VisitOutcome::ServedPage {
+            status: 200,
+            no_index: false,
+            no_follow: true,
+            served: Served { said: PageType::Html, detected: Some(PageType::Xhtml) },
+        },
+        VisitOutcome::ServedPage {
+            status: 200,
+            no_index: false,
+            no_follow: false,
+            served: Served { said: PageType::Xhtml, detected: None },
+        },
+        VisitOutcome::NotHtmlAs { status: 206, content_type: "application/pdf".to_owned() },
+        VisitOutcome::RedirectTo { status: 308, to: url("https://www.a.ke/b") },
     ]
 }

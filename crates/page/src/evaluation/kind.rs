@@ -1,6 +1,7 @@
 //! Is this a page at all? What cannot be HTML is not looked at.
 
 use crate::scanner::tokens::StartTags;
+use nearcrawl_model::fetch::PageType;
 
 /// So much of a text is looked at, in bytes (MIME Sniffing standard, "resource header").
 const HEAD: usize = 1445;
@@ -38,4 +39,27 @@ pub fn is_html(text: &str, called: bool) -> bool {
     let doctype = || start.get(..14).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype html"));
     let first = StartTags::every(text.as_bytes()).next();
     first.is_some_and(|tag| std::str::from_utf8(tag.name()).is_ok_and(is_element)) || doctype()
+}
+
+/// The namespace of XHTML.
+const XHTML: &[u8] = b"http://www.w3.org/1999/xhtml";
+
+/// What a page is by its beginning: XHTML if its `html` element is in the namespace of XHTML, whatever the server calls it; else HTML if it is
+/// that at all.
+///
+/// ```
+/// use nearcrawl_model::fetch::PageType;
+/// use nearcrawl_page::evaluation::type_of;
+/// assert_eq!(type_of("<!doctype html><html lang=en>"), Some(PageType::Html));
+/// assert_eq!(type_of("<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>"), Some(PageType::Xhtml));
+/// assert_eq!((type_of("<?xml version='1.0'?><rss></rss>"), type_of("{}")), (None, None));
+/// ```
+pub fn type_of(text: &str) -> Option<PageType> {
+    if !is_html(text, true) {
+        return None;
+    }
+    let first = StartTags::every(text.as_bytes()).next();
+    let namespace = first.filter(|tag| tag.is(b"html")).and_then(|tag| tag.attributes().find(|attribute| attribute.name == b"xmlns"));
+    let is_xhtml = namespace.is_some_and(|namespace| namespace.value == XHTML);
+    Some(if is_xhtml { PageType::Xhtml } else { PageType::Html })
 }

@@ -25,7 +25,7 @@ mod style;
 mod tests;
 
 pub use found::{Findings, MAX_PLACES, Outcome, Place};
-pub use kind::is_html;
+pub use kind::{is_html, type_of};
 pub use limits::Limits;
 
 use document::Document;

@@ -7,7 +7,7 @@ use super::{
 use nearcrawl_model::{
     evaluation::Rule,
     facts::{Fact, Guard, HttpVersion},
-    fetch::{FetchError, FetchOutcome, FetchPurpose, FetchReport},
+    fetch::{FetchError, FetchOutcome, FetchPurpose, FetchReport, PageType, Served},
     revisit::{Validators, content_of},
     url::PageUrl,
 };
@@ -115,9 +115,21 @@ async fn what_is_not_html_is_named_and_not_read() {
 }
 
 #[tokio::test]
-async fn xhtml_is_read_too() {
-    let report = ask(vec![answer("200 OK", "Content-Type: application/xhtml+xml\r\n", b"<html/>")], FetchPurpose::Page).await;
-    assert!(matches!(report.outcome, FetchOutcome::Page { status: 200, .. }));
+async fn xhtml_is_read_too_and_what_a_page_is_called_is_told_apart_from_what_it_is() {
+    use PageType::{Html, Xhtml};
+    let xhtml = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><body/></html>";
+    for (called, body, said, detected) in [
+        ("application/xhtml+xml", "<html/>", Xhtml, Some(Html)),
+        ("application/xhtml+xml", xhtml, Xhtml, Some(Xhtml)),
+        ("Text/HTML; charset=utf-8", xhtml, Html, Some(Xhtml)),
+        ("text/html", "<!doctype html><p>x", Html, Some(Html)),
+        ("text/html", "{\"no\": \"page\"}", Html, None),
+        ("text/html", "<?xml version='1.0'?><rss/>", Html, None),
+    ] {
+        let report = ask(vec![answer("200 OK", &format!("Content-Type: {called}\r\n"), body.as_bytes())], FetchPurpose::Page).await;
+        let FetchOutcome::Page { status: 200, page } = report.outcome else { panic!("{called} {body}: {:?}", report.outcome) };
+        assert_eq!(page.served, Some(Served { said, detected }), "{called} {body}");
+    }
 }
 
 #[tokio::test]

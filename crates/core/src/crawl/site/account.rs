@@ -204,18 +204,21 @@ impl Site {
             VisitOutcome::Failed(FetchError::Challenged) => self.count_setback(Some(429)),
             _ => self.count_setback(outcome.status()),
         }
-        if let VisitOutcome::RestrictedPage { no_index, no_follow, .. } = outcome {
-            self.record.no_index += u64::from(*no_index);
-            self.record.no_follow += u64::from(*no_follow);
-        }
+        let (no_index, no_follow) = outcome.asks_of_robots();
+        self.record.no_index += u64::from(no_index);
+        self.record.no_follow += u64::from(no_follow);
         match outcome {
-            VisitOutcome::Page(status) | VisitOutcome::RestrictedPage { status, .. } => {
+            VisitOutcome::Page(status) | VisitOutcome::RestrictedPage { status, .. } | VisitOutcome::ServedPage { status, .. } => {
                 self.record.pages += 1;
                 self.level(level).pages += 1;
                 self.record.deepest = self.record.deepest.max(level);
                 *self.record.by_status.entry(*status).or_default() += 1;
             }
-            VisitOutcome::NotHtml(status) | VisitOutcome::Redirect(status) | VisitOutcome::Status(status) => {
+            VisitOutcome::NotHtml(status)
+            | VisitOutcome::NotHtmlAs { status, .. }
+            | VisitOutcome::Redirect(status)
+            | VisitOutcome::RedirectTo { status, .. }
+            | VisitOutcome::Status(status) => {
                 *self.record.by_status.entry(*status).or_default() += 1;
             }
             VisitOutcome::Failed(FetchError::Cancelled) => {}

@@ -527,7 +527,7 @@ impl Site {
         let page = key.of(url.as_str());
         let waited = self.frontier.remove(page);
         self.tried.remove(&page);
-        if matches!(outcome, VisitOutcome::Redirect(_)) && !children.is_empty() && self.redirects.len() < MAX_REDIRECTS {
+        if outcome.is_redirect() && !children.is_empty() && self.redirects.len() < MAX_REDIRECTS {
             self.redirects.insert(page);
         }
         // Another URL of its script took its place while it was being asked for; or it was asked for twice.

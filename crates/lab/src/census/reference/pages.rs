@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     census::world::{
-        World,
+        Reply, World,
         host::{Content, Host},
     },
     oracle::{self, Kind},
@@ -26,6 +26,12 @@ fn links_of(web: &InRun<'_>, host: &Host, url: &PageUrl, kind: Kind) -> Vec<Page
         (Kind::Redirect, _) => PageUrl::parse(&format!("{}/", host.origin())).into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// The content type of an answer without what stands behind it. Pages of this world are HTML and are sent as that.
+fn essence(reply: &Reply) -> Option<&str> {
+    let header = reply.headers.iter().find(|(name, _)| *name == "content-type");
+    header.and_then(|(_, value)| value.split(';').next())
 }
 
 /// Enters all visits into the records of a run.
@@ -64,6 +70,7 @@ fn pages(web: &InRun<'_>, host: &Host, outcome: &oracle::Expected, expected: &Ex
         let size = if is_broken { 0 } else { reply.body.len() };
         let status = if not_modified { 304 } else { reply.status };
         let failures = page.filter(|_| is_page && expected.evaluates).map(|page| web.world.html(host, page, web.run).1);
+        let says_type = (is_page && !not_modified) || kind == Kind::NotHtml;
         let row = json!({
             "url": url.to_string(), "level": level, "fetch_status": (!is_broken).then_some(status),
             "outcome": match kind {
@@ -74,6 +81,8 @@ fn pages(web: &InRun<'_>, host: &Host, outcome: &oracle::Expected, expected: &Ex
                 Kind::Broken => "failed",
             },
             "failure": is_broken.then(|| failure(page.map(|page| &page.content))),
+            "fetch_redirect": all.first().filter(|_| kind == Kind::Redirect).map(PageUrl::to_string),
+            "content_mime_type": says_type.then(|| essence(&reply)), "content_mime_detected": (says_type && is_page).then_some("text/html"),
             "bytes": if not_modified { 0 } else { size }, "page_bytes": size,
             "no_index": is_page && page.is_some_and(|page| page.no_index), "no_follow": is_page && page.is_some_and(|page| page.no_follow),
             "change": change, "content": is_page.then(|| format!("{:016x}", content_of(&reply.body))),
