@@ -15,6 +15,7 @@ use super::{
         entries::{Entry, Origin},
     },
     collected::{Collected, INHERITED, NOWHERE, OWN_TITLE, Systems, Title, UNTOLD, keep_least},
+    spelling,
 };
 use std::collections::BTreeMap;
 
@@ -43,6 +44,7 @@ impl Collected {
         self.sort();
         self.without_doubles(&mut same);
         self.without_roofs();
+        let are_names_told = !(self.learnt.names.is_empty() && self.learnt.titles.is_empty());
         let mut titles: BTreeMap<u32, Title> = BTreeMap::new();
         for (organisation, title) in std::mem::take(&mut self.learnt.titles) {
             keep_least(&mut titles, alias(&same, organisation), title);
@@ -59,6 +61,10 @@ impl Collected {
             if kind == OWN_TITLE || holders.get(organisation).name.is_empty() {
                 holders.set_name(organisation, &title);
             }
+        }
+        // What was built before has its spellings.
+        if are_names_told {
+            spelling::unify(holders);
         }
         Ok(())
     }

@@ -260,3 +260,28 @@ fn of_two_lengths_of_one_range_of_as_numbers_the_longer_names_in_either_order() 
         assert_eq!(builder.finish().unwrap().organisation_name(OrganisationId(0)), "Alpha");
     }
 }
+
+#[test]
+fn an_organisation_that_registries_spell_differently_has_one_name_and_stays_one_of_each_registry() {
+    let lab = "lab|KE|ipv4|10.0.0.0|256|20000101|allocated|a\nlab|KE|asn|700|2|20000101|allocated|a\nlab|KE|ipv4|10.0.1.0|256|20000101|allocated|b\nlab|KE|asn|710|1|20000101|allocated|b\n";
+    let other = "other|UG|ipv4|11.0.0.0|256|20000101|allocated|a\nother|UG|asn|720|1|20000101|allocated|a\n";
+    let routes = "1.0.0.0,1.0.0.255,700,Example Netz GmbH\n1.0.1.0,1.0.1.255,710,Example Netz AG\n1.0.2.0,1.0.2.255,720,\"EXAMPLE-NETZ, G.m.b.H.\"\n";
+    let build = |files: [&str; 2]| {
+        let mut builder = Builder::new();
+        files.iter().for_each(|file| drop(builder.read_delegated("records", file.as_bytes()).unwrap()));
+        builder.read_asn_csv("routes", routes.as_bytes(), RoutedUse::Names).unwrap();
+        builder.finish().unwrap()
+    };
+    let hierarchy = build([lab, other]);
+    let of = |address: &str| hierarchy.organisation(hierarchy.locate(ip(address)).unwrap());
+    let name = |address: &str| hierarchy.organisation_name(of(address));
+    assert_eq!(name("10.0.0.1"), name("11.0.0.1"), "two registries' spellings of one name");
+    assert_eq!(name("10.0.1.1"), "Example Netz AG", "another company");
+    assert_ne!(of("10.0.0.1"), of("11.0.0.1"), "an equal id of another registry is another holder");
+    assert_eq!(hierarchy.hash(), build([other, lab]).hash(), "in any order");
+    // What is added to it later changes no name.
+    let further =
+        FurtherPrefix { prefix: subnet("12.0.0.0/24"), country: String::new(), organisation: String::new(), registry: String::new() };
+    let added = with_further(&hierarchy, &[further]).unwrap();
+    assert_eq!(added.organisation_name(added.organisation(added.locate(ip("11.0.0.1")).unwrap())), name("11.0.0.1"));
+}
