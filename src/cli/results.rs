@@ -192,10 +192,11 @@ struct Told {
 }
 
 async fn totals(args: &ResultsArgs) -> Result<SwarmResults, CommandError> {
-    match &args.member {
-        Some(member) => results_of_member(member).await,
-        None => ApiClient::new(&args.api)?.get("/api/results", &[]).await,
-    }
+    let results: SwarmResults = match &args.member {
+        Some(member) => results_of_member(member).await?,
+        None => ApiClient::new(&args.api)?.get("/api/results", &[]).await?,
+    };
+    Ok(results.for_readers())
 }
 
 async fn distinct(args: &ResultsArgs) -> Result<DistinctView, CommandError> {
@@ -252,7 +253,8 @@ async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Re
         _ => {
             let mut total = Counts::default();
             table.cells.iter().for_each(|cell| total.add(&cell.counts));
-            let freshness = [Some(warning.unwrap_or_else(|| "exact".to_owned())), total.first_runs()];
+            let first_runs = total.first_runs().filter(|text| table.in_transition_text.as_ref() != Some(text));
+            let freshness = [Some(warning.unwrap_or_else(|| "exact".to_owned())), first_runs];
             let freshness = freshness.into_iter().flatten().collect::<Vec<_>>().join("; ");
             Ok(paragraph(&freshness) + "\n" + &table_text(&table, style))
         }
@@ -500,17 +502,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_first_runs_is_told_apart_from_whole_runs_however_exact() {
+    fn totals_with_first_runs_are_not_exact_and_say_of_how_many_servers() {
         let mut results = results(true);
         results.summary.total = Counts { servers: 3, up: 3, pages: 6, requests: 9, unfinished: 1, ..Counts::default() };
         let said = |results: &SwarmResults| {
-            let text = text(results, None, Err(CommandError::new(Exit::Data, "none".to_owned())), Style::Plain);
+            let text = text(&results.clone().for_readers(), None, Err(CommandError::new(Exit::Data, "none".to_owned())), Style::Plain);
             (text.split_whitespace().collect::<Vec<_>>().join(" "), serde_json::to_value(ResultsView::from(results.clone())).unwrap())
         };
         let (text, json) = said(&results);
         assert!(text.contains("6 pages"), "{text}");
-        assert!(text.contains("exact; 1 server is in its first run and counted with what it has so far; totals of"), "{text}");
-        assert_eq!((&json["exact"], &json["whole_runs"]), (&true.into(), &false.into()));
+        let why = "1 server is in its first run and counted with what it has so far";
+        assert!(text.contains(&format!("in transition: {why}; totals of")) && !text.contains("exact"), "{text}");
+        assert_eq!((&json["exact"], &json["whole_runs"], &json["in_transition_text"]), (&false.into(), &false.into(), &why.into()));
+        // Why it is in transition besides is said, too.
+        let change = SwarmResults { exact: false, in_transition_text: Some("3kjLcUyQ is silent".to_owned()), ..results.clone() };
+        assert!(said(&change).0.contains(&format!("in transition: 3kjLcUyQ is silent; {why}; totals of")));
         results.summary.total.unfinished = 0;
         let (text, json) = said(&results);
         assert!(text.contains("exact; totals of") && !text.contains("first run"), "{text}");

@@ -385,8 +385,8 @@ pub struct SwarmResults {
     /// The access point that computed this answer.
     #[schema(value_type = String)]
     pub answered_by: AccessPoint,
-    /// Whether the roll-ups add up to the ownership map: then the totals are exactly what was recorded, of each server in its last whole run,
-    /// and of those that have none yet (`summary.total.unfinished`) in their first run so far.
+    /// Whether the roll-ups add up to the ownership map: then the totals are exactly what was recorded. Readers are told so only if each server
+    /// is counted with its last whole run: see [`SwarmResults::for_readers`].
     pub exact: bool,
     /// If not exact, why, in words.
     pub in_transition_text: Option<String>,
@@ -408,15 +408,26 @@ impl SwarmResults {
         self.summary.total.unfinished == 0
     }
 
+    /// As people are told them: totals with servers in their first run will grow until these are over, so they are not called exact, although
+    /// the roll-ups add up.
+    #[must_use]
+    pub fn for_readers(mut self) -> SwarmResults {
+        let first_runs = self.summary.total.first_runs().filter(|_| self.exact);
+        if first_runs.is_some() {
+            (self.exact, self.in_transition_text) = (false, first_runs);
+        }
+        self
+    }
+
     /// Whether they are exact; else how old what answers is, and why; and what is of first runs. In words.
     pub fn freshness(&self) -> String {
-        let freshness = if self.exact {
-            "exact".to_owned()
-        } else {
-            let kept = self.consistent_age_ms.map(|age| format!("last consistent totals, {} old", Span(age)));
-            let parts = [Some("in transition".to_owned()), kept, self.in_transition_text.clone()];
-            parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
-        };
-        [Some(freshness), self.summary.total.first_runs()].into_iter().flatten().collect::<Vec<_>>().join("; ")
+        let first_runs = self.summary.total.first_runs().filter(|text| self.in_transition_text.as_ref() != Some(text));
+        if self.exact && first_runs.is_none() {
+            return "exact".to_owned();
+        }
+        let kept = self.consistent_age_ms.map(|age| format!("last consistent totals, {} old", Span(age)));
+        let why: Vec<String> = self.in_transition_text.clone().into_iter().chain(first_runs).collect();
+        let why = Some(why.join("; ")).filter(|why| !why.is_empty());
+        [Some("in transition".to_owned()), kept, why].into_iter().flatten().collect::<Vec<_>>().join(": ")
     }
 }

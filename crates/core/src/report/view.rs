@@ -416,6 +416,7 @@ impl<'a> View<'a> {
         let (results, (table, gathering)) = (self.results(), self.report.cross_table(by));
         let whole = !gathering && table.total() == results.summary.total;
         let unsure = (!whole).then(|| "not every member told its part of this table as it is now".to_owned());
+        let results = results.for_readers();
         let why = if results.exact { unsure } else { Some(results.in_transition_text.unwrap_or_else(|| "totals change".to_owned())) };
         CrossTableView::new(self.context.me, table, why)
     }

@@ -41,13 +41,13 @@ pub struct ResultsView {
     #[serde(flatten)]
     pub results: SwarmResults,
     /// Whether every server is counted with a whole run. If not, `summary.total.unfinished` servers are in their first run, and the sums contain
-    /// what there is of it so far: they grow until it is over, however exact they are now.
+    /// what there is of it so far: they grow until it is over, and are not exact.
     pub whole_runs: bool,
 }
 
 impl From<SwarmResults> for ResultsView {
     fn from(results: SwarmResults) -> ResultsView {
-        ResultsView { whole_runs: results.of_whole_runs(), results }
+        ResultsView { whole_runs: results.of_whole_runs(), results: results.for_readers() }
     }
 }
 

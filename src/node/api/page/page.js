@@ -192,7 +192,7 @@ function showResults(results) {
   const since = kept === null ? "" : `last consistent totals, ${span(kept)} old: `;
   const why = results.exact ? "" : results.in_transition_text ? `${since}${results.in_transition_text}; ` : since;
   const inFirst = total.unfinished === 1 ? "is in its first run and counted with what it has" : "are in their first run and counted with what they have";
-  const first = total.unfinished > 0 ? `${plural(total.unfinished, "server")} ${inFirst} so far; ` : "";
+  const first = total.unfinished > 0 && !why.includes(inFirst) ? `${plural(total.unfinished, "server")} ${inFirst} so far; ` : "";
   say("age", `${why}${first}totals of ${plural(results.covers.length, "member")}, the oldest ${span(results.oldest_roll_up_age_ms)} old`);
   say("fig-servers", number(total.servers));
   const estimates = results.summary.estimates;
