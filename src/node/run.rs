@@ -579,7 +579,7 @@ impl Daemon {
     fn tell_totals(&mut self) -> SwarmResults {
         let now = clock::now();
         let told = self.totals.answer(self.crawler.view().results(), now.moment);
-        let due = self.totals.told(&told, now.wall);
+        let due = self.totals.told(&told, now);
         self.keep_totals(due);
         told
     }

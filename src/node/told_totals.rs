@@ -16,9 +16,22 @@ use serde::{Deserialize, Serialize};
 struct Told {
     /// When.
     at: WallTime,
+    /// The same by the boot clock, in milliseconds; none in what earlier builds stored.
+    #[serde(default)]
+    boot_ms: Option<u64>,
     oldest_roll_up_age_ms: Millis,
     covers: Vec<Coverage>,
     summary: Summary,
+}
+
+impl Told {
+    /// How old it is, at least, if the clock on the wall was set back.
+    fn age(&self, now: Now) -> Millis {
+        let by_wall = now.wall.0.saturating_sub(self.at.0);
+        // After another boot it is older than that boot.
+        let by_boot = self.boot_ms.map_or(0, |then| now.moment.0.checked_sub(then).unwrap_or(now.moment.0));
+        by_wall.max(by_boot)
+    }
 }
 
 /// The totals that were told last.
@@ -57,7 +70,7 @@ impl ToldTotals {
     /// At a start, with what is stored. What cannot be read is as good as nothing.
     pub fn begin(stored: Option<&[u8]>, now: Now) -> ToldTotals {
         let told = stored.and_then(|bytes| serde_json::from_slice::<Told>(bytes).ok());
-        let aged = told.map(|told| (now.wall.0.saturating_sub(told.at.0), told));
+        let aged = told.map(|told| (told.age(now), told));
         ToldTotals { before: aged.map(|(age, told)| (told, age, now.moment)), ..ToldTotals::default() }
     }
 
@@ -82,13 +95,13 @@ impl ToldTotals {
     }
 
     /// These were told: what is to be stored now, if anything is. What was told while something is being stored is stored after that.
-    pub fn told(&mut self, results: &SwarmResults, at: WallTime) -> Option<Vec<u8>> {
+    pub fn told(&mut self, results: &SwarmResults, at: Now) -> Option<Vec<u8>> {
         if self.before.is_some() || self.last.as_ref() == Some(&results.summary.total) {
             return None;
         }
         let SwarmResults { oldest_roll_up_age_ms, covers, summary, .. } = results.clone();
         self.last = Some(results.summary.total);
-        self.waits = Some(Told { at, oldest_roll_up_age_ms, covers, summary });
+        self.waits = Some(Told { at: at.wall, boot_ms: Some(at.moment.0), oldest_roll_up_age_ms, covers, summary });
         self.due()
     }
 
@@ -131,7 +144,7 @@ mod tests {
 
     /// What a process stored that told so much at 100 s.
     fn stored() -> Vec<u8> {
-        ToldTotals::default().told(&results(9, 90, true), at(100).wall).unwrap()
+        ToldTotals::default().told(&results(9, 90, true), at(100)).unwrap()
     }
 
     fn told(totals: &mut ToldTotals, results: SwarmResults, now: Now) -> (u64, u64, Option<Millis>) {
@@ -140,11 +153,20 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_was_set_back_makes_nothing_younger() {
+        let age = |now: Now| told(&mut ToldTotals::begin(Some(&stored()), now), results(0, 0, false), now).2;
+        let set_back = |seconds: u64| Now { wall: WallTime(1_000), ..at(seconds) };
+        assert_eq!(age(set_back(160)), Some(60_000));
+        assert_eq!(age(set_back(40)), Some(40_000), "the machine was started 40 s ago");
+        assert_eq!(age(Now { moment: Moment(2_000), ..at(160) }), Some(60_000));
+    }
+
+    #[test]
     fn what_was_told_before_answers_until_as_much_is_known_again() {
         let mut totals = ToldTotals::begin(Some(&stored()), at(103));
         assert_eq!(told(&mut totals, results(0, 0, false), at(104)), (9, 90, Some(4_000)));
         assert_eq!(told(&mut totals, results(9, 89, false), at(105)), (9, 90, Some(5_000)));
-        assert_eq!(totals.told(&results(9, 90, false), at(105).wall), None, "it is stored");
+        assert_eq!(totals.told(&results(9, 90, false), at(105)), None, "it is stored");
         assert_eq!(told(&mut totals, results(9, 91, false), at(106)), (9, 91, None));
         assert_eq!(told(&mut totals, results(1, 1, false), at(107)), (1, 1, None), "once only");
     }
@@ -163,13 +185,13 @@ mod tests {
     #[test]
     fn changes_are_stored_one_after_another() {
         let mut totals = ToldTotals::default();
-        assert!(totals.told(&results(1, 1, false), at(1).wall).is_some());
-        assert!(totals.told(&results(2, 2, false), at(1).wall).is_none(), "one is on its way");
+        assert!(totals.told(&results(1, 1, false), at(1)).is_some());
+        assert!(totals.told(&results(2, 2, false), at(1)).is_none(), "one is on its way");
         let next = totals.has_stored(true).unwrap();
         assert_eq!(told(&mut ToldTotals::begin(Some(&next), at(2)), results(0, 0, false), at(2)).0, 2);
-        assert!(totals.has_stored(true).is_none() && totals.told(&results(2, 2, true), at(2).wall).is_none(), "nothing has changed");
-        assert!(totals.told(&results(3, 3, false), at(2).wall).is_some());
+        assert!(totals.has_stored(true).is_none() && totals.told(&results(2, 2, true), at(2)).is_none(), "nothing has changed");
+        assert!(totals.told(&results(3, 3, false), at(2)).is_some());
         assert!(totals.has_stored(false).is_none());
-        assert!(totals.told(&results(3, 3, false), at(3).wall).is_some(), "it could not be stored");
+        assert!(totals.told(&results(3, 3, false), at(3)).is_some(), "it could not be stored");
     }
 }
