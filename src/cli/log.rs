@@ -84,8 +84,7 @@ impl WhichLog {
                 Err(CommandError::of_file(&directory, &why).hint(hint))
             }
             Err(why) => {
-                let hint =
-                    "a daemon makes it with its first request, if `requests` under [log] is true; --state names another state directory";
+                let hint = "a daemon makes it when it starts, if `requests` under [log] is true; --state names another state directory";
                 Err(CommandError::of_file(&directory, &why).hint(hint))
             }
         }

@@ -179,8 +179,8 @@ impl Executor {
 
     /// Sets the log of requests, and in which directory it is searched.
     pub fn set_request_log(&mut self, requests: Option<RequestLog>, directory: Option<PathBuf>) {
+        self.searches = Searches::new(directory.map(|directory| (directory, requests.clone())));
         self.requests = requests;
-        self.searches = Searches::new(directory);
     }
 
     /// Sets the store of the editions of the hierarchy.

@@ -1,11 +1,12 @@
 //! Did the swarm make a request to an address at a certain time? Each member searches its own log of requests; who is asked asks all of them.
 
 use super::{
+    clock,
     peer_transfers::{self, PeerQuestion},
     query::Reply,
 };
 use crate::io::{
-    request_log::search,
+    request_log::{RequestLog, Writing, search},
     swarm::{SwarmCommand, SwarmHandle},
 };
 use futures::{StreamExt, stream};
@@ -44,14 +45,14 @@ pub enum RequestsAsker {
 #[derive(Clone, Debug)]
 pub struct Searches {
     /// None if there is no log.
-    directory: Option<PathBuf>,
+    log: Option<(PathBuf, Option<RequestLog>)>,
     turn: Arc<Semaphore>,
 }
 
 impl Searches {
-    /// In the log in this directory; none if no log is kept.
-    pub fn new(directory: Option<PathBuf>) -> Searches {
-        Searches { directory, turn: Arc::new(Semaphore::new(1)) }
+    /// In the log in this directory, with what writes to it; none if no log is kept.
+    pub fn new(log: Option<(PathBuf, Option<RequestLog>)>) -> Searches {
+        Searches { log, turn: Arc::new(Semaphore::new(1)) }
     }
 
     /// For a member; none if it is to ask again.
@@ -67,11 +68,12 @@ impl Searches {
     }
 
     async fn search(self, query: RequestsQuery, turn: OwnedSemaphorePermit) -> Option<RequestsMade> {
-        let Some(directory) = self.directory else {
+        let Some((directory, writer)) = self.log else {
             return Some(RequestsMade { requests: 0, lines: Vec::new(), uncovered: Some(Uncovered::NoLog) });
         };
         let begun = Instant::now();
-        let found = tokio::task::spawn_blocking(move || search(&directory, &query)).await;
+        let writing = Writing { now: clock::now().wall, unwritten: writer.map_or(0, |writer| writer.unwritten()) };
+        let found = tokio::task::spawn_blocking(move || search(&directory, &query, &writing)).await;
         let rest = begun.elapsed() * RESTS;
         tokio::spawn(async move {
             tokio::time::sleep(rest).await;
@@ -165,7 +167,7 @@ mod tests {
     #[tokio::test]
     async fn members_are_answered_one_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
-        let searches = Searches::new(Some(directory.path().to_owned()));
+        let searches = Searches::new(Some((directory.path().to_owned(), None)));
         let turn = Arc::clone(&searches.turn).try_acquire_owned().unwrap();
         assert_eq!(searches.clone().for_member(QUERY).await, None);
         drop(turn);

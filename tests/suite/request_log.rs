@@ -2,8 +2,15 @@
 
 use crate::support::{Ground, Habits, Judge, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::demo::daemons::API_PORT;
+use nearcrawl_model::time::WallTime;
 use serde_json::Value;
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 const LONG_ENOUGH: Duration = Duration::from_secs(90);
 
@@ -12,6 +19,24 @@ type Asked = (IpAddr, String, String, String);
 
 fn lines(said: &str) -> Vec<Value> {
     said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"))).collect()
+}
+
+/// So many minutes ago.
+fn ago(minutes: u64) -> WallTime {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+    WallTime(now - minutes * 60_000)
+}
+
+/// Has the log in this state directory begin with a daemon that started two hours ago and was stopped an hour later: since then it is known what
+/// was asked, and what was not.
+fn ran_two_hours_ago(state: &Path) {
+    let (began, ended) = (ago(120), ago(60));
+    let day: String = began.to_string().chars().take(10).collect();
+    let (directory, file) = (state.join("requests"), state.join(format!("requests/{day}-00000.jsonl")));
+    std::fs::create_dir_all(directory).unwrap();
+    let mark = |at: WallTime, kind: &str| format!("{{\"asked_at\":\"{at}\",\"kind\":\"{kind}\"}}\n");
+    let since = std::fs::read_to_string(&file).unwrap_or_default();
+    std::fs::write(file, format!("{}{}{since}", mark(began, "begin"), mark(ended, "end"))).unwrap();
 }
 
 fn text(line: &Value, name: &str) -> String {
@@ -72,7 +97,7 @@ async fn each_request_that_a_server_saw_has_one_line_in_the_log_of_who_made_it_w
         assert!(reasons.contains_key(reason), "nothing was asked for by the reason {reason}: {reasons:?}");
     }
 
-    // A site owner asks: by the address of their server, now, and an hour ago.
+    // A site owner asks: by the address of their server, of a moment ago, and of long ago.
     let server = log.requests().last().unwrap().server.to_string();
     let asker = log.requests().last().unwrap().peer;
     let state = &states[points.iter().position(|point| IpAddr::V4(*point) == asker).unwrap()];
@@ -81,7 +106,14 @@ async fn each_request_that_a_server_saw_has_one_line_in_the_log_of_who_made_it_w
     let yes = nearcrawl(&["verify", &server, &now, "--state", state]).await;
     assert!(yes.code == Some(0) && yes.said.starts_with("yes: "), "{}{}", yes.said, yes.complained);
     assert_eq!(nearcrawl(&["verify", &server, then, "--state", state]).await.code, Some(69));
-    assert_eq!(nearcrawl(&["verify", "192.0.2.1", &now, "--state", state, "--within", "1s"]).await.code, Some(1));
+    // What was asked a moment ago may be under way. Of an hour ago it is known.
+    let early = nearcrawl(&["verify", "192.0.2.1", &now, "--state", state, "--within", "1s"]).await;
+    assert!(early.code == Some(69) && early.complained.contains("ask again in "), "{}{}", early.said, early.complained);
+    ran_two_hours_ago(Path::new(state));
+    for minutes in [90, 30] {
+        let none = nearcrawl(&["verify", "192.0.2.1", &ago(minutes).to_string(), "--state", state]).await;
+        assert!(none.code == Some(1) && none.said.starts_with("no: "), "{}{}", none.said, none.complained);
+    }
     // People read the same lines.
     let read = nearcrawl(&["log", "--state", state]).await.said;
     assert!(read.contains(" page   ") && read.contains("a starting URL") && read.contains("first run; 200"), "{read}");
@@ -94,6 +126,9 @@ async fn any_member_says_who_made_a_request_and_by_which_rule_and_names_those_th
     let points = [web.places.access_points[0], web.places.access_points[1]];
     let habits = Habits { min_delay_ms: 20, delay_factor: 0, ..Habits::default() };
     let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+    for point in &points {
+        ran_two_hours_ago(&swarm.common.directory.join(point.to_string()));
+    }
     swarm.start([0, 1]).await;
     swarm.seed(0, &web.seeds()).await;
     let expected = web.expected(&web.seeds());
@@ -120,9 +155,16 @@ async fn any_member_says_who_made_a_request_and_by_which_rule_and_names_those_th
         let names: Vec<&String> = made["lines"][0].as_object().unwrap().keys().collect();
         assert_eq!(names, ["asked_at", "host", "reason"], "no more is told to others");
     }
-    let ask = ["verify", "192.0.2.1", &now, "--within", "1s", "--api", &api];
-    let none = nearcrawl(&ask).await;
-    assert!(none.code == Some(1) && none.said.starts_with("no: none of 2 members"), "{}{}", none.said, none.complained);
+    let multiaddress = swarm.daemons[other].multiaddress();
+    // What was asked a moment ago may be under way. Of an hour ago all know it, whoever asks.
+    let half_an_hour_ago = ago(30).to_string();
+    let early = nearcrawl(&["verify", "8.8.8.8", &now, "--api", &api]).await;
+    assert!(early.code == Some(69) && early.complained.contains("ask again in "), "{}{}", early.said, early.complained);
+    let ask = ["verify", "8.8.8.8", &half_an_hour_ago, "--api", &api];
+    for way in [["--api", &api], ["--member", &multiaddress]] {
+        let none = nearcrawl(&["verify", "8.8.8.8", &half_an_hour_ago, way[0], way[1]]).await;
+        assert!(none.code == Some(1) && none.said.starts_with("no: none of 2 members"), "{}{}", none.said, none.complained);
+    }
 
     // Why it was crawled is said by its owner, whoever is asked.
     let peer = swarm.daemons[maker].access_point.clone();

@@ -12,6 +12,9 @@ pub const MAX_MADE: usize = 100;
 /// The longest time that may be asked about, in milliseconds: two days.
 pub const MAX_ASKED_SPAN: u64 = 2 * 86_400_000;
 
+/// A request may end so long after it began, in milliseconds: only then it is written into a log.
+pub const LATEST_END: u64 = 600_000;
+
 /// Members in one answer.
 const MAX_MEMBERS: usize = 4_096;
 
@@ -33,6 +36,11 @@ impl RequestsQuery {
     /// Whether the time is one that may be asked about.
     pub fn is_fair(&self) -> bool {
         self.until.0.checked_sub(self.from.0).is_some_and(|span| span <= MAX_ASKED_SPAN)
+    }
+
+    /// When all requests of that time have ended and been written: no log says no before.
+    pub fn known_at(&self) -> WallTime {
+        WallTime(self.until.0.saturating_add(LATEST_END))
     }
 }
 
@@ -68,6 +76,8 @@ pub enum Uncovered {
     LinesMissing,
     /// It was killed about then, and what was under way is missing.
     Killed,
+    /// Requests of that time may be under way: they are written when they have ended. See [`RequestsQuery::known_at`].
+    TooRecent,
 }
 
 /// What a member's log says.

@@ -2,25 +2,32 @@
 
 use crate::{
     cli::tests::type_in,
-    io::request_log::{RequestKind, RequestLine, RequestLog, RequestLogConfig},
+    io::request_log::{RequestKind, RequestLine},
     node::clock,
 };
 use nearcrawl_model::time::WallTime;
 use std::{fs, path::Path};
 
-/// A state directory whose daemon asked two servers now, and the moment of the first request.
+const HOUR: u64 = 3_600_000;
+
+/// A state directory whose daemon asked two servers two hours ago, and the moment of the first request. It began a minute before, and ended an hour later.
 fn state() -> (tempfile::TempDir, String, WallTime) {
     let dir = tempfile::tempdir().unwrap();
-    let log = RequestLog::start(RequestLogConfig { directory: dir.path().join("requests"), max_days: 30, max_bytes: 1 << 20 }).unwrap();
-    let now = clock::now().wall;
+    let then = WallTime(clock::now().wall.0 - 2 * HOUR);
+    let mark = |at: u64, kind| RequestLine::mark(WallTime(at), kind);
+    let mut lines = vec![mark(then.0 - 60_000, RequestKind::Begin)];
     for (host, address, kind) in [("a.ke", "192.0.2.1", RequestKind::Page), ("b.ke", "192.0.2.2", RequestKind::Dns)] {
         let reason = if kind == RequestKind::Page { "start" } else { "lookup" }.to_owned();
         let (host, address) = (host.to_owned(), Some(address.parse().unwrap()));
-        log.write(RequestLine { asked_at: now, kind, reason, host, address, fetch_status: Some(200), ..RequestLine::default() });
+        lines.push(RequestLine { asked_at: then, kind, reason, host, address, fetch_status: Some(200), ..RequestLine::default() });
     }
-    log.close();
+    lines.push(mark(then.0 + HOUR, RequestKind::End));
+    let day: String = then.to_string().chars().take(10).collect();
+    fs::create_dir(dir.path().join("requests")).unwrap();
+    let text: String = lines.iter().map(|line| format!("{}\n", serde_json::to_string(line).unwrap())).collect();
+    fs::write(dir.path().join(format!("requests/{day}-00000.jsonl")), text).unwrap();
     let path = dir.path().display().to_string();
-    (dir, path, now)
+    (dir, path, then)
 }
 
 #[tokio::test]
@@ -42,18 +49,27 @@ async fn verify_says_yes_of_what_was_asked_no_of_what_was_not_and_unknown_of_wha
     let whole = fs::read_to_string(&file).unwrap();
     let begin = |at: u64| serde_json::to_string(&RequestLine::mark(WallTime(at), RequestKind::Begin)).unwrap();
     let without_end: String = whole.lines().filter(|line| !line.contains("\"end\"")).map(|line| format!("{line}\n")).collect();
-    fs::write(&file, format!("{without_end}{}\n", begin(now.0 + 3_600_000))).unwrap();
+    let end = whole.lines().last().unwrap();
+    fs::write(&file, format!("{without_end}{}\n{end}\n", begin(now.0 + HOUR / 3))).unwrap();
     assert_eq!(is(ask("192.0.2.9", now).await), 69);
-    assert_eq!(is(ask("192.0.2.9", WallTime(now.0 + 1_800_000)).await), 69);
-    assert_eq!(is(ask("192.0.2.9", WallTime(now.0 + 7_200_000)).await), 1);
-    fs::write(&file, format!("{whole}{}\n", begin(now.0 + 3_600_000))).unwrap();
+    assert_eq!(is(ask("192.0.2.9", WallTime(now.0 + HOUR / 6)).await), 69);
+    assert_eq!(is(ask("192.0.2.9", WallTime(now.0 + HOUR)).await), 1);
+    fs::write(&file, &without_end).unwrap();
+    assert_eq!(is(ask("192.0.2.9", WallTime(now.0 + HOUR)).await), 69, "it was not started again");
+    fs::write(&file, format!("{whole}{}\n", begin(now.0 + HOUR + 1))).unwrap();
     assert_eq!(is(ask("192.0.2.9", now).await), 1, "it had ended in good order");
-    fs::write(&file, whole).unwrap();
+    fs::write(&file, &whole).unwrap();
     // Where lines are missing, nobody can say no.
-    let gap = serde_json::to_string(&RequestLine::gap(now, 3)).unwrap();
-    fs::write(&file, format!("{}{gap}\n", fs::read_to_string(&file).unwrap())).unwrap();
+    let gap = serde_json::to_string(&RequestLine::gap(WallTime(now.0 + 1_000), 3)).unwrap();
+    fs::write(&file, format!("{without_end}{gap}\n{end}\n")).unwrap();
     assert_eq!(is(ask("192.0.2.9", now).await), 69);
     assert_eq!(is(ask("192.0.2.1", now).await), 0);
+    fs::write(&file, &whole).unwrap();
+    // A request is in the log when it has ended: what may be under way, or lies ahead, is asked about again later.
+    for ahead in [0, 3 * HOUR] {
+        let early = ask("192.0.2.9", WallTime(clock::now().wall.0 + ahead)).await.unwrap_err();
+        assert!(early.exit as u8 == 69 && early.to_string().contains("ask again in "), "{early}");
+    }
 }
 
 #[tokio::test]

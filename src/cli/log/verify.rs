@@ -9,15 +9,18 @@ use crate::{
         survey::millis,
     },
     io::{
-        request_log::{Found, RequestLine, search},
+        request_log::{Found, RequestLine, Writing, search},
         swarm::ask_public,
     },
-    node::remote_results::{NoResults, PATIENCE, no_answer, refused},
+    node::{
+        clock,
+        remote_results::{NoResults, PATIENCE, no_answer, refused},
+    },
 };
 use clap::Args;
 use nearcrawl_model::{
     message::{PublicRequest, PublicResponse},
-    requests_made::{RequestsQuery, RequestsView, Uncovered, Verdict},
+    requests_made::{MemberRequests, RequestsQuery, RequestsView, Uncovered, Verdict},
     time::WallTime,
     view::counted,
 };
@@ -33,9 +36,9 @@ pub const EXAMPLES: &str = "Examples:
 
 For a site owner who asks whether a request in their log was yours: IP is the address of their server, TIME the moment in UTC. \
 The daemon here asks all members what their logs of requests say (`nearcrawl log`): time, rule and host of each request, and who made \
-it. With --local, or --state, only the log of this access point is read, with all that it has.
+it. With --local, or --state, only the log of this access point is read, with all that it has. A request is logged when it has ended: before ten minutes have gone by since TIME and --within nobody says no.
 
-Exit codes: 0 yes, 1 no, 66 there is no log, 69 it cannot be known: there is no daemon, a member did not answer, a log does not go back so far, lines are missing, or a daemon was killed about then.";
+Exit codes: 0 yes, 1 no, 66 there is no log, 69 it cannot be known: it is too early, there is no daemon, a member did not answer, a log does not go back so far, lines are missing, or a daemon was killed about then.";
 
 /// The arguments of `verify`.
 #[derive(Args, Clone, Debug)]
@@ -71,7 +74,7 @@ struct VerifyView {
     address: IpAddr,
     from_at: WallTime,
     until_at: WallTime,
-    /// The first day of the log.
+    /// Since when all lines of the log are there.
     log_begins_at: Option<WallTime>,
     /// Requests in that time.
     requests: u64,
@@ -81,6 +84,8 @@ struct VerifyView {
     lines_missing: u64,
     /// Whether the daemon was killed about then, so that what was under way is missing.
     killed: bool,
+    /// Why there may have been others than are found; none if the log covers that time.
+    uncovered: Option<Uncovered>,
 }
 
 /// Says whether a request was made: by all members, or by the log of this access point alone.
@@ -112,10 +117,13 @@ pub async fn verify(args: &VerifyArgs) -> Result<(String, Option<CommandError>),
         Verdict::No => Some(CommandError::new(Exit::Broken, "no member made such a request")),
         Verdict::Unknown => {
             let silent = view.silent().count();
+            let lacks = |member: &MemberRequests| member.uncovered.is_some_and(|why| why != Uncovered::TooRecent);
             let why = if silent > 0 {
                 format!("{} did not answer", counted(silent, "member"))
-            } else {
+            } else if view.members.iter().any(lacks) {
                 "the logs do not cover that time".to_owned()
+            } else {
+                again(&query, clock::now().wall)
             };
             Some(CommandError::new(Exit::Unavailable, format!("it cannot be known whether a member made such a request: {why}")))
         }
@@ -160,6 +168,7 @@ fn told_by_all(view: &RequestsView) -> String {
             Some(Uncovered::BeginsLater) => "has a log that begins later",
             Some(Uncovered::LinesMissing) => "has a log in which lines are missing then",
             Some(Uncovered::Killed) => "was killed about then, and what was under way is missing",
+            Some(Uncovered::TooRecent) => "may have requests of that time under way",
             None => continue,
         };
         text += &format!("{id} {lacks}\n");
@@ -170,22 +179,32 @@ fn told_by_all(view: &RequestsView) -> String {
 /// By the log of this access point.
 fn of_log(args: &VerifyArgs, query: &RequestsQuery) -> Result<(String, Option<CommandError>), CommandError> {
     let directory = args.which.directory()?;
-    let found = search(&directory, query).map_err(|why| unreadable(&directory, &why))?;
+    let writing = Writing { now: clock::now().wall, unwritten: 0 };
+    let found = search(&directory, query, &writing).map_err(|why| unreadable(&directory, &why))?;
     let verdict = match (found.requests, found.uncovered) {
         (1.., _) => Verdict::Yes,
         (0, None) => Verdict::No,
         (0, Some(_)) => Verdict::Unknown,
     };
-    let Found { log_begins_at, requests, lines, lines_missing, killed, .. } = found;
+    let Found { log_begins_at, requests, lines, lines_missing, killed, uncovered } = found;
     let RequestsQuery { address, from: from_at, until: until_at } = *query;
-    let view = VerifyView { verdict, address, from_at, until_at, log_begins_at, requests, lines, lines_missing, killed };
+    let view = VerifyView { verdict, address, from_at, until_at, log_begins_at, requests, lines, lines_missing, killed, uncovered };
     let text = if args.json { json(&view)? } else { told(&view) };
     let failure = match view.verdict {
         Verdict::Yes => None,
         Verdict::No => Some(CommandError::new(Exit::Broken, "no such request is in the log of this access point")),
+        Verdict::Unknown if view.uncovered == Some(Uncovered::TooRecent) => {
+            Some(CommandError::new(Exit::Unavailable, format!("it cannot be known yet: {}", again(query, writing.now))))
+        }
         Verdict::Unknown => Some(CommandError::new(Exit::Unavailable, "the log of this access point does not cover that time")),
     };
     Ok((text, failure))
+}
+
+/// When to ask again about a time of which requests may be under way.
+fn again(query: &RequestsQuery, now: WallTime) -> String {
+    let waits = query.known_at().0.saturating_sub(now.0).div_ceil(1_000).max(1);
+    format!("requests of that time may be under way, and are logged when they end; ask again in {waits} s")
 }
 
 fn told(view: &VerifyView) -> String {
@@ -199,6 +218,9 @@ fn told(view: &VerifyView) -> String {
         }
         Verdict::Unknown if view.killed => {
             format!("unknown: no request to {address} {when} is in the log, but the daemon was killed about then\n")
+        }
+        Verdict::Unknown if view.uncovered == Some(Uncovered::TooRecent) => {
+            format!("unknown: no request to {address} {when} is in the log, but some may be under way\n")
         }
         Verdict::Unknown => match view.log_begins_at {
             Some(begins) => format!("unknown: the log begins at {begins}\n"),
@@ -214,10 +236,7 @@ fn told(view: &VerifyView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nearcrawl_model::{
-        access_point::AccessPoint,
-        requests_made::{MemberRequests, RequestsMade},
-    };
+    use nearcrawl_model::{access_point::AccessPoint, requests_made::RequestsMade};
 
     #[test]
     fn a_member_that_tells_of_more_requests_than_there_can_be_ends_nothing() {

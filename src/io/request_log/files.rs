@@ -2,10 +2,11 @@
 
 use nearcrawl_model::time::WallTime;
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 
 const DAY: u64 = 86_400_000;
@@ -54,9 +55,34 @@ impl LogFile {
     }
 }
 
+/// When a day begins that is counted from 1970.
+pub(super) fn begin_of(day: u64) -> WallTime {
+    WallTime(day.saturating_mul(DAY))
+}
+
 /// The day of a moment, counted from 1970.
 pub(super) fn day_of(moment: WallTime) -> u64 {
     moment.0 / DAY
+}
+
+/// Whoever writes to a log holds it.
+#[derive(Debug)]
+pub(super) struct WriterLock {
+    _file: File,
+}
+
+/// The file that is locked. It is none of the log's.
+const LOCK: &str = "lock";
+
+/// Whether somebody writes to the log in this directory; no if that cannot be known.
+pub(super) fn is_written(directory: &Path) -> bool {
+    File::open(directory.join(LOCK)).is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// A day that has files before this moment's, the last one, as the moment at which it begins; else that moment.
+pub(super) fn day_before(directory: &Path, moment: WallTime) -> io::Result<WallTime> {
+    let before = list(directory)?.into_iter().rfind(|file| file.day < day_of(moment));
+    Ok(before.map_or(moment, |file| begin_of(file.day)))
 }
 
 /// All files, the oldest first; none if there is no directory.
@@ -77,6 +103,8 @@ pub(super) fn list(directory: &Path) -> io::Result<Vec<LogFile>> {
 #[derive(Debug)]
 struct Current {
     file: File,
+    /// The day that the clock showed when it was opened: before the file's if the clock was set back.
+    day: u64,
     of: LogFile,
     length: u64,
 }
@@ -94,6 +122,14 @@ impl Files {
         Files { config, current: None }
     }
 
+    /// The lock of who writes. It is shared, for the time that another one needs to see that it is not held: no writer waits for another one.
+    pub(super) fn lock(&self) -> Option<WriterLock> {
+        let mut made = OpenOptions::new();
+        let file = made.create(true).truncate(false).write(true).open(self.config.directory.join(LOCK)).ok()?;
+        file.lock_shared().ok()?;
+        Some(WriterLock { _file: file })
+    }
+
     /// Appends whole lines. If that fails, nothing of them stays.
     pub(super) fn append(&mut self, lines: &[u8], now: WallTime) -> io::Result<()> {
         let (day, length) = (day_of(now), lines.len() as u64);
@@ -101,7 +137,7 @@ impl Files {
         let fits = self
             .current
             .as_ref()
-            .is_some_and(|current| current.of.day == day && (current.length == 0 || current.length.saturating_add(length) <= max_file));
+            .is_some_and(|current| current.day == day && (current.length == 0 || current.length.saturating_add(length) <= max_file));
         if !fits {
             self.current = Some(self.next_file(day, max_file.saturating_sub(length))?);
             self.prune(now)?;
@@ -118,16 +154,17 @@ impl Files {
         Ok(())
     }
 
-    /// The last file of the day if it has room and was not written to before by us, else a new one.
+    /// The last file of the day if it has room and was not written to before by us, else a new one. It is never before one that was written
+    /// to, so that files stand in the order in which they were written also if the clock was set back.
     fn next_file(&self, day: u64, room: u64) -> io::Result<Current> {
         let directory = &self.config.directory;
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        let last = list(directory)?.into_iter().rfind(|file| file.day == day);
-        let of = match last {
+        let last = list(directory)?.pop();
+        let of = match last.filter(|last| last.day >= day) {
             None => LogFile::new(directory, day, 0),
             Some(last) => {
-                let has_room = fs::metadata(&last.path)?.len() <= room;
-                if has_room || last.number >= MAX_NUMBER { last } else { LogFile::new(directory, day, last.number + 1) }
+                let has_room = last.day == day && fs::metadata(&last.path)?.len() <= room;
+                if has_room || last.number >= MAX_NUMBER { last } else { LogFile::new(directory, last.day, last.number + 1) }
             }
         };
         let mut file = OpenOptions::new().create(true).append(true).read(true).open(&of.path)?;
@@ -142,7 +179,7 @@ impl Files {
                 length += 1;
             }
         }
-        Ok(Current { file, of, length })
+        Ok(Current { file, day, of, length })
     }
 
     /// Removes what is too old, and the oldest of what is too much. Room is left for the file that is written to.
@@ -153,12 +190,16 @@ impl Files {
         let mut left = self.config.max_bytes.saturating_sub(max_file);
         let (today, mut full) = (day_of(now), false);
         for file in files.iter().rev().filter(|file| Some(*file) != current) {
-            let length = match fs::metadata(&file.path) {
+            let metadata = match fs::metadata(&file.path) {
                 Err(why) if why.kind() == io::ErrorKind::NotFound => continue,
-                metadata => metadata?.len(),
+                metadata => metadata?,
             };
+            let length = metadata.len();
             full |= length > left;
-            if full || file.day.saturating_add(self.config.max_days) <= today {
+            // Of a clock that was ahead: it is as old as the disk says.
+            let written = || metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs() / 86_400);
+            let day = if file.day > today { written().unwrap_or(file.day) } else { file.day };
+            if full || day.saturating_add(self.config.max_days) <= today {
                 fs::remove_file(&file.path)?;
             } else {
                 left -= length;

@@ -3,7 +3,7 @@
 //!
 //! A thread of its own writes. Whoever has a line gives it to a bounded queue and never waits: if the disk is full, or does not keep up,
 //! lines are dropped and counted, and the next line that is written says how many are missing. Nothing is synchronised: a power cut may
-//! cost the last seconds.
+//! cost the last seconds. As long as it runs it holds a lock, so that whoever searches the log knows whether its writer was killed.
 
 mod files;
 mod line;
@@ -15,7 +15,7 @@ mod tests;
 pub use files::RequestLogConfig;
 pub use line::{RequestKind, RequestLine};
 pub use reader::{Reader, newest};
-pub use search::{Found, search};
+pub use search::{Found, Writing, search};
 
 use crate::io::tasks::{self, TaskKind};
 use files::Files;
@@ -58,12 +58,15 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Counters {
+    given: AtomicU64,
     written: AtomicU64,
     dropped: AtomicU64,
+    /// Of the lines that were dropped, so many are told of in the log.
+    told: AtomicU64,
 }
 
 impl RequestLog {
-    /// Begins its thread. Nothing is written before there is a line.
+    /// Begins its thread, which first writes that it does.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -75,13 +78,15 @@ impl RequestLog {
         thread::Builder::new().name("request-log".to_owned()).spawn(move || {
             let _alive = alive;
             let _running = tasks::begin(TaskKind::RequestLog);
-            Writer { files: Files::new(config), counters: counted, started: now(), begun: false, told: 0, failing: false }.serve(&waiting);
+            let writer = Writer { files: Files::new(config), lock: None, counters: counted, started: now(), begun: false, failing: false };
+            writer.serve(&waiting);
         })?;
         Ok(RequestLog(Arc::new(Shared { lines: Mutex::new(Some(lines)), ended: Mutex::new(ended), counters })))
     }
 
     /// Gives a line to be written; it is dropped and counted if too many wait.
     pub fn write(&self, line: RequestLine) {
+        self.0.counters.given.fetch_add(1, Ordering::Relaxed);
         let lines = self.0.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = lines.as_ref().is_some_and(|lines| lines.try_send(line).is_ok());
         if !taken {
@@ -92,6 +97,13 @@ impl RequestLog {
     /// Lines that were written.
     pub fn written(&self) -> u64 {
         self.0.counters.written.load(Ordering::Relaxed)
+    }
+
+    /// Lines that are not in the log, and of which nothing there says that they are missing.
+    pub fn unwritten(&self) -> u64 {
+        let Counters { given, written, told, .. } = &*self.0.counters;
+        let there = written.load(Ordering::Relaxed).saturating_add(told.load(Ordering::Relaxed));
+        given.load(Ordering::Relaxed).saturating_sub(there)
     }
 
     /// Lines that could not be written.
@@ -114,12 +126,12 @@ fn now() -> WallTime {
 /// What the thread works with.
 struct Writer {
     files: Files,
+    /// Held for as long as it runs, from when there is a directory.
+    lock: Option<files::WriterLock>,
     counters: Arc<Counters>,
     started: WallTime,
     /// Whether the log says that it began.
     begun: bool,
-    /// Of the lines that were dropped, so many are told of in the log.
-    told: u64,
     /// Whether the last attempt to write failed.
     failing: bool,
 }
@@ -127,6 +139,8 @@ struct Writer {
 impl Writer {
     fn serve(mut self, waiting: &Receiver<RequestLine>) {
         let _ = self.files.prune(now());
+        // Of a daemon that is killed before its first request has ended nothing else would tell.
+        self.write(&[]);
         loop {
             match waiting.recv_timeout(LOOK_EVERY) {
                 Ok(first) => {
@@ -140,23 +154,29 @@ impl Writer {
         if self.begun {
             // Where it cannot be written, what is missing is not known: as after a kill.
             let now = now();
-            let dropped = self.counters.dropped.load(Ordering::Relaxed);
-            let gap = (dropped > self.told).then(|| RequestLine::gap(now, dropped - self.told));
+            let gap = self.gap(now).map(|(line, _)| line);
             let end = RequestLine::mark(now, RequestKind::End);
             let _ = self.files.append(&encoded(gap.iter().chain([&end])), now);
         }
     }
 
+    /// What says how many lines were dropped that nothing tells of, and how many there are with them.
+    fn gap(&self, now: WallTime) -> Option<(RequestLine, u64)> {
+        let (dropped, told) = (self.counters.dropped.load(Ordering::Relaxed), self.counters.told.load(Ordering::Relaxed));
+        (dropped > told).then(|| (RequestLine::gap(now, dropped - told), dropped))
+    }
+
     fn write(&mut self, lines: &[RequestLine]) {
         let now = now();
         let begin = (!self.begun).then(|| RequestLine::mark(self.started, RequestKind::Begin));
-        let dropped = self.counters.dropped.load(Ordering::Relaxed);
-        let gap = (dropped > self.told).then(|| RequestLine::gap(now, dropped - self.told));
+        let (gap, dropped) = self.gap(now).unzip();
         let text = encoded(begin.iter().chain(&gap).chain(lines));
         let count = lines.len() as u64;
         match self.files.append(&text, now) {
             Ok(()) => {
-                (self.told, self.begun) = (dropped, true);
+                self.begun = true;
+                self.lock = self.lock.take().or_else(|| self.files.lock());
+                self.counters.told.fetch_max(dropped.unwrap_or(0), Ordering::Relaxed);
                 self.counters.written.fetch_add(count, Ordering::Relaxed);
                 if std::mem::take(&mut self.failing) {
                     tracing::info!("the log of requests is written again");

@@ -2,9 +2,9 @@
 
 use super::{
     files::{self, LogFile},
-    line::RequestLine,
+    line::{RequestKind, RequestLine},
 };
-use nearcrawl_model::time::WallTime;
+use nearcrawl_model::{requests_made::LATEST_END, time::WallTime};
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
@@ -43,6 +43,43 @@ pub fn newest(directory: &Path, most: usize) -> io::Result<Vec<RequestLine>> {
     Ok(lines)
 }
 
+/// Something in a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// A line, whatever its time.
+    Line(Box<RequestLine>),
+    /// A line that cannot be read.
+    Bad,
+}
+
+/// Since when is every line there? None if there is none. Lines are written when a request has ended, so behind files that were removed the
+/// first one that is left may be of a request that began, and ended, after one whose line is gone.
+///
+/// # Errors
+/// A file cannot be read.
+pub(super) fn covers_from(directory: &Path) -> io::Result<Option<WallTime>> {
+    for of in files::list(directory)? {
+        let day = of.day;
+        let mut first = None;
+        let mut visit = |entry: Entry| match entry {
+            Entry::Bad => ControlFlow::Continue(()),
+            Entry::Line(line) => {
+                first = Some(line);
+                ControlFlow::Break(())
+            }
+        };
+        let _ = Reader::new(directory, WallTime(0)).read_file(of, 0, true, &mut visit)?;
+        let Some(first) = first else { continue };
+        // What ended before a daemon began has nothing to do with it.
+        let since = if first.kind == RequestKind::Begin { first.asked_at } else { WallTime(first.asked_at.0.saturating_add(LATEST_END)) };
+        // No line of a file is of a later day than the file. One of an earlier day is of a clock that was set back: files that were removed
+        // may have had lines of the file's day.
+        let is_behind = files::day_of(since) < day;
+        return Ok(Some(if is_behind { files::begin_of(day.saturating_add(1)) } else { since }));
+    }
+    Ok(None)
+}
+
 /// Reads a log, and goes on where it stopped.
 #[derive(Debug)]
 pub struct Reader {
@@ -64,19 +101,20 @@ impl Reader {
         self.bad
     }
 
-    /// The day of the oldest file, as the moment at which it begins.
-    ///
-    /// # Errors
-    /// The directory cannot be read.
-    pub fn oldest(directory: &Path) -> io::Result<Option<WallTime>> {
-        Ok(files::list(directory)?.first().map(|file| WallTime(file.day.saturating_mul(86_400_000))))
-    }
-
     /// Reads what has come since the last time, the oldest first, until there is no more or the visitor has enough.
     ///
     /// # Errors
     /// A file cannot be read. One that was removed meanwhile, for its age, is no error.
     pub fn read(&mut self, visit: &mut dyn FnMut(RequestLine) -> ControlFlow<()>) -> io::Result<()> {
+        let since = self.since;
+        self.read_all(&mut |entry| match entry {
+            Entry::Line(line) if line.asked_at >= since => visit(*line),
+            Entry::Line(_) | Entry::Bad => ControlFlow::Continue(()),
+        })
+    }
+
+    /// The same with the lines of an earlier time in the files that are read, and with those that cannot be read.
+    pub(super) fn read_all(&mut self, visit: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> io::Result<()> {
         let files = files::list(&self.directory)?;
         let first = self.at.as_ref().map(|(file, _)| file.clone());
         let wanted = |file: &&LogFile| match &first {
@@ -100,7 +138,7 @@ impl Reader {
         of: LogFile,
         mut offset: u64,
         is_last: bool,
-        visit: &mut dyn FnMut(RequestLine) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Entry) -> ControlFlow<()>,
     ) -> io::Result<ControlFlow<()>> {
         let mut file = match File::open(&of.path) {
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(ControlFlow::Continue(())),
@@ -120,10 +158,12 @@ impl Reader {
             }
             offset += length;
             match serde_json::from_slice::<RequestLine>(&line) {
-                Ok(line) if line.asked_at >= self.since => flow = visit(line),
-                Ok(_) => {}
+                Ok(line) => flow = visit(Entry::Line(Box::new(line))),
                 Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
-                Err(_) => self.bad += 1,
+                Err(_) => {
+                    self.bad += 1;
+                    flow = visit(Entry::Bad);
+                }
             }
         }
         self.at = Some((of, offset));

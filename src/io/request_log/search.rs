@@ -1,8 +1,12 @@
-//! Was a request made to an address at a certain time? The log is read for it from a day before to a day after.
+//! Was a request made to an address at a certain time? The log is read for it from a day before on: whether a daemon was killed about then is
+//! said by what follows.
 
-use super::{Reader, RequestKind, RequestLine};
+use super::{
+    Reader, RequestKind, RequestLine, files,
+    reader::{Entry, covers_from},
+};
 use nearcrawl_model::{
-    requests_made::{MadeRequest, RequestsMade, RequestsQuery, Uncovered},
+    requests_made::{LATEST_END, MadeRequest, RequestsMade, RequestsQuery, Uncovered},
     time::WallTime,
 };
 use std::{io, ops::ControlFlow, path::Path};
@@ -10,15 +14,21 @@ use std::{io, ops::ControlFlow, path::Path};
 /// So many requests are listed; all are counted.
 const MAX_LISTED: usize = 1_000;
 
-/// A request may end, and be written, so long after it began.
-const LATEST_END: u64 = 600_000;
-
 const DAY: u64 = 86_400_000;
+
+/// What is known of the log that is not in its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writing {
+    /// The present moment.
+    pub now: WallTime,
+    /// Lines of which nothing in it tells, [`super::RequestLog::unwritten`], as far as that is known.
+    pub unwritten: u64,
+}
 
 /// What the log says.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// The first day of the log.
+    /// Since when all its lines are there.
     pub log_begins_at: Option<WallTime>,
     /// Requests in that time.
     pub requests: u64,
@@ -41,37 +51,89 @@ impl Found {
     }
 }
 
+/// A time in which requests may have begun that have no line: from its first moment until a line comes that is not older than all before it.
+/// As long as the clock shows an earlier time than it did, nobody can say how long that was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hole {
+    from: WallTime,
+    killed: bool,
+    lines: u64,
+}
+
 /// What was read of the log so far.
 struct Scan<'a> {
     query: &'a RequestsQuery,
     found: Found,
     /// The last line of a daemon that has not ended in good order.
     running: Option<WallTime>,
-    /// Whether the last line was of a time before the end of what is looked for.
-    in_time: bool,
+    /// The last line, and the latest one.
+    last: WallTime,
+    latest: WallTime,
+    hole: Option<Hole>,
 }
 
 impl Scan<'_> {
     fn line(&mut self, line: &RequestLine) {
         let RequestsQuery { address, from, until } = *self.query;
-        let found = &mut self.found;
         match line.kind {
-            // A gap is told by the first line behind it.
-            RequestKind::Gap => found.lines_missing += if self.in_time { line.lines.unwrap_or(0) } else { 0 },
+            RequestKind::Gap => self.hole(self.last, Hole { lines: line.lines.unwrap_or(1), ..Hole::default() }),
             RequestKind::Begin => {
-                let killed = self.running.map(|last| (last.0.saturating_sub(LATEST_END), line.asked_at.0));
-                found.killed |= killed.is_some_and(|(first, last)| first <= until.0 && last >= from.0);
+                if let Some(last) = self.running {
+                    self.hole(last, Hole { killed: true, ..Hole::default() });
+                }
             }
             kind if kind.is_contact() && line.address == Some(address) && (from..=until).contains(&line.asked_at) => {
-                found.requests += 1;
-                if found.lines.len() < MAX_LISTED {
-                    found.lines.push(line.clone());
+                self.found.requests += 1;
+                if self.found.lines.len() < MAX_LISTED {
+                    self.found.lines.push(line.clone());
                 }
             }
             _ => {}
         }
-        self.in_time = line.asked_at <= until;
+        if line.asked_at >= self.latest {
+            self.close(line.asked_at);
+        }
+        self.last = line.asked_at;
+        self.latest = self.latest.max(line.asked_at);
         self.running = (line.kind != RequestKind::End).then_some(line.asked_at);
+    }
+
+    /// Requests that had begun so long before this moment, and later, may lack.
+    fn hole(&mut self, since: WallTime, hole: Hole) {
+        let from = WallTime(since.0.saturating_sub(LATEST_END));
+        let before = self.hole.unwrap_or(Hole { from, ..Hole::default() });
+        let lines = before.lines.saturating_add(hole.lines);
+        self.hole = Some(Hole { from: before.from.min(from), killed: before.killed || hole.killed, lines });
+    }
+
+    fn close(&mut self, at: WallTime) {
+        let Some(hole) = self.hole.take() else { return };
+        if hole.from <= self.query.until && at >= self.query.from {
+            self.found.killed |= hole.killed;
+            self.found.lines_missing = self.found.lines_missing.saturating_add(hole.lines);
+        }
+    }
+
+    /// There are no more lines.
+    fn end(mut self, writing: &Writing, is_written: bool) -> Found {
+        if writing.unwritten > 0 {
+            self.hole(self.last, Hole { lines: writing.unwritten, ..Hole::default() });
+        }
+        if let Some(last) = self.running.filter(|_| !is_written) {
+            self.hole(last, Hole { killed: true, ..Hole::default() });
+        }
+        self.close(WallTime(u64::MAX));
+        let RequestsQuery { from, .. } = *self.query;
+        let mut found = self.found;
+        found.uncovered = match found.log_begins_at {
+            None => Some(Uncovered::NoLog),
+            Some(_) if found.lines_missing > 0 => Some(Uncovered::LinesMissing),
+            Some(_) if found.killed => Some(Uncovered::Killed),
+            Some(begins) if begins > from => Some(Uncovered::BeginsLater),
+            Some(_) if self.query.known_at() > writing.now => Some(Uncovered::TooRecent),
+            Some(_) => None,
+        };
+        found
     }
 }
 
@@ -79,25 +141,22 @@ impl Scan<'_> {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn search(directory: &Path, query: &RequestsQuery) -> io::Result<Found> {
+pub fn search(directory: &Path, query: &RequestsQuery, writing: &Writing) -> io::Result<Found> {
     let query = RequestsQuery { address: query.address.to_canonical(), ..*query };
-    let begins = Reader::oldest(directory)?;
+    // Asked first: a writer that ends meanwhile says so in the log.
+    let (is_written, begins) = (files::is_written(directory), covers_from(directory)?);
+    let (last, latest) = (begins.unwrap_or_default(), WallTime(0));
+    let mut scan =
+        Scan { query: &query, found: Found { log_begins_at: begins, ..Found::default() }, running: None, last, latest, hole: None };
     // What came before says whether a daemon that begins had ended in good order.
-    let earlier = WallTime(query.from.0.saturating_sub(DAY));
-    let running = begins.filter(|begins| *begins < earlier);
-    let mut scan = Scan { query: &query, found: Found { log_begins_at: begins, ..Found::default() }, running, in_time: true };
-    Reader::new(directory, earlier).read(&mut |line| {
-        let over = line.asked_at.0 > query.until.0.saturating_add(DAY);
-        scan.line(&line);
-        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let earlier = files::day_before(directory, WallTime(query.from.0.saturating_sub(DAY)))?;
+    // To the end: where the clock was set back, lines of that time may come late.
+    Reader::new(directory, earlier).read_all(&mut |entry| {
+        match entry {
+            Entry::Line(line) => scan.line(&line),
+            Entry::Bad => scan.hole(scan.last, Hole { lines: 1, ..Hole::default() }),
+        }
+        ControlFlow::Continue(())
     })?;
-    let mut found = scan.found;
-    found.uncovered = match found.log_begins_at {
-        None => Some(Uncovered::NoLog),
-        Some(_) if found.lines_missing > 0 => Some(Uncovered::LinesMissing),
-        Some(_) if found.killed => Some(Uncovered::Killed),
-        Some(begins) if begins > query.from => Some(Uncovered::BeginsLater),
-        Some(_) => None,
-    };
-    Ok(found)
+    Ok(scan.end(writing, is_written))
 }

@@ -1,6 +1,7 @@
 //! Is every line there once, and is there never more than is to be kept?
 
 use super::{files, *};
+use nearcrawl_model::requests_made::{LATEST_END, RequestsQuery, Uncovered};
 use std::{fs, ops::ControlFlow, path::Path};
 
 const DAY: u64 = 86_400_000;
@@ -44,7 +45,7 @@ fn each_start_and_each_end_in_good_order_is_told() {
         // Who is killed says no farewell.
         if ends { log.close() } else { std::mem::forget(log) }
     }
-    // One that has nothing to say writes nothing.
+    // One that has nothing to say writes that it was there: of one that is killed during its first request nothing else tells.
     RequestLog::start(config.clone()).unwrap().close();
     let (mut reader, mut kinds) = (Reader::new(&config.directory, WallTime(0)), Vec::new());
     let mut note = |line: RequestLine| {
@@ -53,7 +54,7 @@ fn each_start_and_each_end_in_good_order_is_told() {
     };
     reader.read(&mut note).unwrap();
     use RequestKind::{Begin, End, Page};
-    assert_eq!(kinds, [Begin, Page, End, Begin, Page, Begin, Page, End]);
+    assert_eq!(kinds, [Begin, Page, End, Begin, Page, Begin, Page, End, Begin, End]);
 }
 
 #[test]
@@ -225,4 +226,168 @@ fn a_line_says_in_words_what_was_asked_and_why() {
         "2026-11-21T00:00:00.000Z page   museum.or.ke/a?b at 192.0.2.1:443: a link, 2 from a starting URL, run 3, survey unis; 200, 1234 bytes, 70 ms"
     );
     assert_eq!(serde_json::from_slice::<RequestLine>(&serde_json::to_vec(&page).unwrap()).unwrap(), page);
+}
+
+const MINUTE: u64 = 60_000;
+const HOUR: u64 = 60 * MINUTE;
+
+/// Noon of a day, by which the tests below count.
+const NOON: u64 = 20_778 * DAY + 12 * HOUR;
+
+/// The server that nobody asked.
+const UNASKED: &str = "192.0.2.9";
+
+/// Writes marks and requests with the clock as they say it.
+fn written(files: &mut Files, lines: &[(u64, RequestKind)]) {
+    for (at, kind) in lines {
+        let line =
+            RequestLine { asked_at: WallTime(*at), kind: *kind, address: Some("192.0.2.1".parse().unwrap()), ..RequestLine::default() };
+        files.append(&text(&line), WallTime(*at)).unwrap();
+    }
+}
+
+/// Why the log does not say whether a request was made in the five minutes around this moment.
+fn lacks(config: &RequestLogConfig, address: &str, at: u64) -> (u64, Option<Uncovered>) {
+    let writing = Writing { now: WallTime(NOON + 100 * DAY), unwritten: 0 };
+    let query = RequestsQuery { address: address.parse().unwrap(), from: WallTime(at - 5 * MINUTE), until: WallTime(at + 5 * MINUTE) };
+    let found = search(&config.directory, &query, &writing).unwrap();
+    (found.requests, found.uncovered)
+}
+
+/// All of a day's first files can be gone while its last ones are there.
+#[test]
+fn nobody_says_no_of_a_time_whose_files_were_removed() {
+    use RequestKind::{Begin, End, Page};
+    let dir = tempfile::tempdir().unwrap();
+    let config = RequestLogConfig { max_days: 30, max_bytes: 16_000, ..config(dir.path()) };
+    let mut files = Files::new(config.clone());
+    written(&mut files, &[(NOON, Begin)]);
+    (1..600).for_each(|minute| written(&mut files, &[(NOON + minute * MINUTE, Page)]));
+    written(&mut files, &[(NOON + 600 * MINUTE, End)]);
+    let first = read(&config, WallTime(0)).0[0].asked_at.0;
+    assert!(first > NOON + 2 * HOUR, "files were removed");
+    assert_eq!(lacks(&config, UNASKED, NOON + HOUR), (0, Some(Uncovered::BeginsLater)));
+    // What began before the first line that is left, and ended after it, has a line; what ended before it has none any more.
+    assert_eq!(lacks(&config, UNASKED, first + 5 * MINUTE), (0, Some(Uncovered::BeginsLater)));
+    assert_eq!(lacks(&config, UNASKED, first + LATEST_END + 6 * MINUTE), (0, None));
+    assert_eq!(lacks(&config, "192.0.2.1", first + HOUR), (11, None));
+}
+
+#[test]
+fn a_log_that_lost_nothing_covers_what_came_since_its_daemon_began() {
+    use RequestKind::{Begin, End};
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path());
+    written(&mut Files::new(config.clone()), &[(NOON, Begin), (NOON + HOUR, End), (NOON + 3 * DAY, Begin), (NOON + 3 * DAY + HOUR, End)]);
+    assert_eq!(lacks(&config, UNASKED, NOON), (0, Some(Uncovered::BeginsLater)));
+    for at in [NOON + 6 * MINUTE, NOON + 2 * HOUR, NOON + 3 * DAY, NOON + 3 * DAY + 2 * HOUR] {
+        assert_eq!(lacks(&config, UNASKED, at), (0, None), "{}", WallTime(at));
+    }
+}
+
+#[test]
+fn nobody_says_no_of_requests_that_may_be_under_way_or_lie_ahead() {
+    use RequestKind::{Begin, End};
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path());
+    written(&mut Files::new(config.clone()), &[(NOON, Begin), (NOON + HOUR, End)]);
+    let ask = |until: u64, unwritten| {
+        let query = RequestsQuery { address: UNASKED.parse().unwrap(), from: WallTime(NOON + 1), until: WallTime(until) };
+        search(&config.directory, &query, &Writing { now: WallTime(NOON + 2 * HOUR), unwritten }).unwrap().uncovered
+    };
+    assert_eq!(ask(NOON + 2 * HOUR - LATEST_END, 0), None);
+    for until in [NOON + 2 * HOUR - LATEST_END + 1, NOON + 2 * HOUR, NOON + DAY, u64::MAX] {
+        assert_eq!(ask(until, 0), Some(Uncovered::TooRecent), "{until}");
+    }
+    // Lines for which the disk has no room are told of by the next one: until then only their writer knows.
+    assert_eq!(ask(NOON + 90 * MINUTE, 1), Some(Uncovered::LinesMissing));
+    assert_eq!(ask(NOON + 30 * MINUTE, 1), None, "the last line that was written came later");
+}
+
+/// A machine whose clock is behind when it starts, until the time comes from the network.
+#[test]
+fn a_kill_before_a_start_with_a_clock_that_is_behind_is_seen() {
+    use RequestKind::{Begin, End, Page};
+    let killed_at = NOON + 10 * MINUTE;
+    for behind in [30 * MINUTE, 8 * HOUR, 3 * DAY, NOON] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(dir.path());
+        let before = [(NOON - 4 * DAY, Begin), (NOON - DAY, Page), (NOON, Page), (killed_at, Page)];
+        written(&mut Files::new(config.clone()), &before);
+        let start = killed_at + 20 * MINUTE;
+        // The clock is put right half an hour after the start, while it runs.
+        let mut files = Files::new(config.clone());
+        written(&mut files, &[(start - behind, Begin), (start - behind + 20 * MINUTE, Page)]);
+        let then = lacks(&config, UNASKED, killed_at + 10 * MINUTE);
+        assert_eq!(then, (0, Some(Uncovered::Killed)), "{behind} ms behind, and not put right");
+        written(&mut files, &[(start + 30 * MINUTE, Page), (start + HOUR, Page), (start + 2 * HOUR, End)]);
+        // The log shows no more of the clock than that it is behind where the daemon was killed: until a line comes of a later time.
+        let until = if behind < HOUR { killed_at + 10 * MINUTE } else { start };
+        for at in [killed_at, killed_at + 10 * MINUTE, until] {
+            assert_eq!(lacks(&config, UNASKED, at), (0, Some(Uncovered::Killed)), "{behind} ms behind, at {}", WallTime(at));
+        }
+        for at in [NOON - 2 * DAY, NOON - HOUR, start + HOUR] {
+            assert_eq!(lacks(&config, UNASKED, at), (0, None), "{behind} ms behind, at {}", WallTime(at));
+        }
+        // No line is lost for standing out of order.
+        assert_eq!(lacks(&config, "192.0.2.1", start + 30 * MINUTE).0, 1);
+        assert_eq!(lacks(&config, "192.0.2.1", NOON - DAY).0, 1);
+    }
+}
+
+/// A clock that was ahead for a while ends no search, and its files go when they are old.
+#[test]
+fn lines_of_a_clock_that_was_ahead_hide_none() {
+    use RequestKind::{Begin, End, Page};
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path());
+    let ahead = NOON + 20 * DAY;
+    let lines = [(NOON, Begin), (ahead, Page), (NOON + HOUR, Page), (NOON + 2 * HOUR, Page), (NOON + 3 * HOUR, End)];
+    written(&mut Files::new(config.clone()), &lines);
+    for at in [NOON + HOUR, NOON + 2 * HOUR, ahead] {
+        assert_eq!(lacks(&config, "192.0.2.1", at).0, 1);
+    }
+    assert_eq!(lacks(&config, UNASKED, NOON + HOUR), (0, None));
+}
+
+#[test]
+fn who_is_killed_and_not_started_again_is_known_to_be_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path());
+    let log = RequestLog::start(config.clone()).unwrap();
+    log.write(RequestLine { asked_at: now(), ..line(1) });
+    while log.written() == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let query = RequestsQuery { address: UNASKED.parse().unwrap(), from: now(), until: WallTime(now().0 + HOUR) };
+    let lacks =
+        |now: u64| search(&config.directory, &query, &Writing { now: WallTime(now), unwritten: log.unwritten() }).unwrap().uncovered;
+    let later = now().0 + DAY;
+    while !files::is_written(&config.directory) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(lacks(later), None, "it is idle");
+    assert_eq!(lacks(query.until.0), Some(Uncovered::TooRecent));
+    log.close();
+    assert_eq!(lacks(later), None, "it has ended in good order");
+    // As a kill leaves it: no end, and nobody holds the lock.
+    let path = files::list(&config.directory).unwrap()[0].path.clone();
+    let lines = fs::read_to_string(&path).unwrap();
+    fs::write(&path, lines.lines().filter(|line| !line.contains("\"end\"")).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    assert_eq!(lacks(later), Some(Uncovered::Killed));
+}
+
+#[test]
+fn a_damaged_line_is_one_that_is_missing() {
+    use RequestKind::{Begin, End, Page};
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path());
+    let lines = [(NOON, Begin), (NOON + HOUR, Page), (NOON + 2 * HOUR, Page), (NOON + 3 * HOUR, Page), (NOON + 4 * HOUR, End)];
+    written(&mut Files::new(config.clone()), &lines);
+    let path = files::list(&config.directory).unwrap()[0].path.clone();
+    let damaged = fs::read_to_string(&path).unwrap().replacen(&WallTime(NOON + 2 * HOUR).to_string(), "?", 1);
+    fs::write(&path, damaged).unwrap();
+    assert_eq!(lacks(&config, UNASKED, NOON + 2 * HOUR), (0, Some(Uncovered::LinesMissing)));
+    assert_eq!(lacks(&config, UNASKED, NOON + 30 * MINUTE), (0, None));
+    assert_eq!(lacks(&config, UNASKED, NOON + 3 * HOUR + 30 * MINUTE), (0, None));
 }

@@ -580,6 +580,10 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("-equal", Response::AdmissionHeads(None)),
         ("", Response::Admissions(admissions())),
         ("", Response::RequestsMade(Box::new(requests_made()))),
+        (
+            "-too-recent",
+            Response::RequestsMade(Box::new(RequestsMade { requests: 0, lines: Vec::new(), uncovered: Some(Uncovered::TooRecent) })),
+        ),
         ("", Response::Why(r#"{"asked":"a.ke"}"#.to_owned())),
         ("", Response::Distinct(Some(Box::new(distinct_sets())))),
         ("-as-known", Response::Distinct(None)),
