@@ -7,7 +7,7 @@ use super::{
 use crate::io::{fetcher::Wire, resolver::Resolver, swarm::SwarmMeter};
 use jiff::{Timestamp, tz::TimeZone};
 use nearcrawl_core::{
-    allowance::{Allowance, KeptBoth, Limits, LocalTime, Outlook},
+    allowance::{AllKept, Allowance, Kept, Limits, LocalTime, Outlook},
     event::Event,
 };
 use nearcrawl_model::{
@@ -24,6 +24,9 @@ pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// After so long what could not be stored is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+/// Programs that are no members get one byte in so many of those that are for members.
+const SHARE_OF_READERS: u64 = 4;
 
 /// Replies to operators that wait for the disk.
 const MAX_REPLIES: usize = 64;
@@ -56,25 +59,62 @@ pub struct Look {
     /// Requests under way are to be cancelled.
     pub stop: bool,
     /// To be stored.
-    pub keep: Option<KeptBoth>,
+    pub keep: Option<AllKept>,
 }
 
-/// The bytes among members. They are counted, and never waited for: leases and votes go on.
+/// The bytes among members. They are counted, and never waited for: leases and votes go on. What strangers move counts among them up to
+/// their share, and no further: they alone cannot spend what is for members.
 struct SwarmAllowance {
     allowance: Allowance,
+    /// Of programs that are no members, and of peers of which that is not known.
+    readers: Allowance,
+    readers_limit: Option<u64>,
     /// None in a process that is no member.
     meter: Option<Arc<SwarmMeter>>,
-    seen: u64,
+    /// What the meter showed at last: all bytes, and those of strangers.
+    seen: (u64, u64),
     limit: Option<u64>,
 }
 
 impl SwarmAllowance {
+    fn new(limit: Option<u64>, (kept, kept_of_readers): (Option<Kept>, Option<Kept>), meter: Option<Arc<SwarmMeter>>) -> SwarmAllowance {
+        let readers_limit = limit.map(|limit| limit / SHARE_OF_READERS);
+        let of = |per_day, kept| Allowance::new(Limits { per_day, ..Limits::default() }, kept);
+        SwarmAllowance {
+            allowance: of(limit, kept),
+            readers: of(readers_limit, kept_of_readers),
+            readers_limit,
+            meter,
+            seen: (0, 0),
+            limit,
+        }
+    }
+
     fn look(&mut self, clock: LocalTime) {
-        let moved = self.meter.as_ref().map_or(0, |meter| meter.moved());
-        self.allowance.moved(moved.saturating_sub(self.seen), clock);
-        self.seen = moved;
-        let is_spent = self.is_spent();
-        self.meter.iter().for_each(|meter| meter.spend(is_spent));
+        // Strangers' first: they are counted after they were counted among all.
+        let of_strangers = self.meter.as_ref().map_or(0, |meter| meter.of_strangers());
+        let all = self.meter.as_ref().map_or(0, |meter| meter.moved());
+        let (new, new_of_strangers) = (all.saturating_sub(self.seen.0), of_strangers.saturating_sub(self.seen.1));
+        self.seen = (all, of_strangers);
+        self.readers.moved(0, clock);
+        let before = self.of_readers();
+        self.readers.moved(new_of_strangers, clock);
+        let within_share = self.of_readers().saturating_sub(before);
+        self.allowance.moved(new.saturating_sub(new_of_strangers).saturating_add(within_share), clock);
+        let (is_spent, readers_spent) = (self.is_spent(), self.readers_spent());
+        if let Some(meter) = &self.meter {
+            meter.spend(is_spent);
+            meter.spend_readers(readers_spent);
+        }
+    }
+
+    /// Bytes of strangers today that count among all.
+    fn of_readers(&self) -> u64 {
+        self.readers.view().day_bytes.min(self.readers_limit.unwrap_or(u64::MAX))
+    }
+
+    fn readers_spent(&self) -> bool {
+        self.readers.left() == 0
     }
 
     fn is_spent(&self) -> bool {
@@ -84,7 +124,7 @@ impl SwarmAllowance {
 
 impl OperatorAllowance {
     /// With what was kept at the last stop.
-    pub fn new(config: &Config, kept: KeptBoth, wire: Arc<Wire>, meter: Option<Arc<SwarmMeter>>) -> OperatorAllowance {
+    pub fn new(config: &Config, kept: AllKept, wire: Arc<Wire>, meter: Option<Arc<SwarmMeter>>) -> OperatorAllowance {
         let given = &config.allowance;
         let limits = Limits {
             per_day: given.crawl_per_day,
@@ -92,8 +132,7 @@ impl OperatorAllowance {
             hours: given.hours.clone(),
             departs_before: u16::try_from(given.hand_over_before.as_secs() / 60).unwrap_or(u16::MAX),
         };
-        let of_swarm = Limits { per_day: given.swarm_per_day, ..Limits::default() };
-        let swarm = SwarmAllowance { allowance: Allowance::new(of_swarm, kept.swarm), meter, seen: 0, limit: given.swarm_per_day };
+        let swarm = SwarmAllowance::new(given.swarm_per_day, (kept.swarm, kept.readers), meter);
         let zone = given.time_zone.clone().unwrap_or_else(TimeZone::system);
         let allowance = Allowance::new(limits, kept.crawl);
         let (outlook, rate) = (Outlook::default(), given.crawl_rate);
@@ -129,7 +168,8 @@ impl OperatorAllowance {
         let rest = self.read(wall);
         let may_keep = !self.keeping && self.again.is_none_or(|again| again <= now);
         let due = |allowance: &mut Allowance| if may_keep { allowance.due() } else { None };
-        let keep = KeptBoth { crawl: due(&mut self.allowance), swarm: due(&mut self.swarm.allowance) }.any();
+        let (swarm, readers) = (due(&mut self.swarm.allowance), due(&mut self.swarm.readers));
+        let keep = AllKept { crawl: due(&mut self.allowance), swarm, readers }.any();
         self.keeping |= keep.is_some();
         self.wire.allow(self.allowance.granted());
         // Whatever else it rests for: what is under way waits for bytes that do not come.
@@ -189,10 +229,12 @@ impl OperatorAllowance {
             Ok(()) => {
                 self.allowance.has_kept();
                 self.swarm.allowance.has_kept();
+                self.swarm.readers.has_kept();
             }
             Err(why) => {
                 self.allowance.has_not_kept();
                 self.swarm.allowance.has_not_kept();
+                self.swarm.readers.has_not_kept();
                 if !failed_before {
                     tracing::warn!("how much of the allowance is used could not be stored, and is tried again every few seconds: {why}");
                 }
@@ -221,10 +263,11 @@ impl OperatorAllowance {
     }
 
     /// At the end: nothing is moved any more. What is to be stored.
-    pub fn end(&mut self, wall: WallTime) -> Option<KeptBoth> {
+    pub fn end(&mut self, wall: WallTime) -> Option<AllKept> {
         self.wire.allow(0);
         self.read(wall);
-        let kept = KeptBoth { crawl: self.allowance.at_the_end(), swarm: self.swarm.allowance.at_the_end() }.any();
+        let (swarm, readers) = (self.swarm.allowance.at_the_end(), self.swarm.readers.at_the_end());
+        let kept = AllKept { crawl: self.allowance.at_the_end(), swarm, readers }.any();
         self.keeping |= kept.is_some();
         kept
     }
@@ -242,6 +285,8 @@ impl OperatorAllowance {
             swarm_day_bytes: swarm.day_bytes,
             swarm_day_limit_bytes: swarm.day_limit_bytes,
             swarm_month_bytes: swarm.month_bytes,
+            readers_day_bytes: self.swarm.readers.view().day_bytes,
+            readers_day_limit_bytes: self.swarm.readers_limit,
             ..self.allowance.view()
         }
     }
@@ -250,8 +295,9 @@ impl OperatorAllowance {
     pub fn whole_view(&self, resolver: &Resolver, wall: WallTime) -> AllowanceView {
         let (dns_questions, dns_questions_delayed) = resolver.questions();
         let spent = self.swarm.limit.filter(|_| self.outlook.swarm_spent).map(|limit| Reserve::SwarmSpent { limit });
+        let of_readers = self.swarm.readers_limit.filter(|_| self.swarm.readers_spent()).map(|limit| Reserve::ReadersSpent { limit });
         let departing = self.outlook.back_at.map(|back| Reserve::Departing { back_in: back.0.saturating_sub(wall.0) });
-        let notes_text = spent.into_iter().chain(departing).map(|reserve| reserve.to_string()).collect();
+        let notes_text = spent.into_iter().chain(of_readers).chain(departing).map(|reserve| reserve.to_string()).collect();
         AllowanceView { dns_questions, dns_questions_delayed, notes_text, ..self.view() }
     }
 }
@@ -286,14 +332,14 @@ mod tests {
             let meter: Arc<SwarmMeter> = Arc::default();
             (OperatorAllowance::new(&config, kept, Arc::default(), Some(Arc::clone(&meter))), meter)
         };
-        let (mut allowance, meter) = begin(KeptBoth::default());
+        let (mut allowance, meter) = begin(AllKept::default());
         let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
         let told = |events: &[Event]| {
             events.iter().rev().find_map(|event| if let Event::Outlook(outlook) = event { Some(outlook.swarm_spent) } else { None })
         };
         let mut disk = allowance.look(wall, now).keep.unwrap();
         allowance.kept(Ok(()), now);
-        meter.count(10 << 20);
+        meter.count(10 << 20, true);
         let look = allowance.look(wall, now);
         assert_eq!((told(&look.events), meter.is_spent()), (None, false));
         disk.swarm = look.keep.unwrap().swarm;
@@ -303,12 +349,49 @@ mod tests {
         let (mut allowance, meter) = begin(disk);
         allowance.look(wall, now);
         assert!(allowance.view().swarm_day_bytes >= 10 << 20);
-        meter.count(6 << 20);
+        meter.count(6 << 20, true);
         let look = allowance.look(wall, now);
         assert_eq!((told(&look.events), meter.is_spent(), look.stop), (Some(true), true, false), "the crawl goes on");
         assert_eq!(told(&allowance.look(wall, now).events), None, "it is told once");
         let look = allowance.look(WallTime(wall.0 + 86_400_000), now);
         assert_eq!((told(&look.events), meter.is_spent()), (Some(false), false), "another day");
+    }
+
+    /// Strangers may ask for what they like, and connect as often as they like: a member still takes subnets.
+    #[test]
+    fn readers_have_a_share_of_their_own_and_spend_nothing_of_members() {
+        let text = "[allowance]\nswarm_per_day = \"16MiB\"\ntime_zone = \"UTC\"";
+        let config = Config::parse(text, std::path::Path::new("node.toml")).unwrap();
+        let begin = |kept| {
+            let meter: Arc<SwarmMeter> = Arc::default();
+            (OperatorAllowance::new(&config, kept, Arc::default(), Some(Arc::clone(&meter))), meter)
+        };
+        let (mut allowance, meter) = begin(AllKept::default());
+        let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
+        meter.count(3 << 20, false);
+        allowance.look(wall, now);
+        assert!(!meter.readers_spent());
+        meter.count(100 << 20, false);
+        allowance.look(wall, now);
+        assert!(meter.readers_spent() && !meter.is_spent(), "they are refused, and members are not");
+        assert!(!allowance.outlook.swarm_spent, "it takes subnets");
+        let view = allowance.view();
+        assert!(view.readers_day_bytes >= 103 << 20 && view.readers_day_limit_bytes == Some(4 << 20), "{view:?}");
+        assert_eq!(view.swarm_day_bytes, 4 << 20, "what counts against members' is their share at most");
+        meter.count(11 << 20, true);
+        allowance.look(wall, now);
+        assert!(!meter.is_spent());
+        // A start gives them nothing.
+        allowance.kept(Ok(()), now);
+        let kept = allowance.end(wall).unwrap();
+        let (mut allowance, meter) = begin(kept);
+        allowance.look(wall, now);
+        assert!(meter.readers_spent() && !meter.is_spent());
+        meter.count(2 << 20, true);
+        allowance.look(wall, now);
+        assert!(meter.is_spent(), "together it is the whole limit");
+        allowance.look(WallTime(wall.0 + 86_400_000), now);
+        assert!(!meter.readers_spent() && !meter.is_spent(), "another day");
     }
 
     #[test]

@@ -74,6 +74,9 @@ const MAX_RELAYED: usize = 8;
 /// Lines of the log of requests that the disk did not take.
 const REQUESTS_DROPPED: &str = "lines of the log of requests that could not be written";
 
+/// What readers hear when their share of the bytes is spent.
+const READERS_SPENT: &str = "its bytes of today for programs that are no members are spent (a quarter of allowance.swarm_per_day); ask another member, or again tomorrow";
+
 /// Who asked for servers that another member owns.
 pub enum RowsAsker {
     /// A program that is no member.
@@ -241,6 +244,11 @@ impl Executor {
     /// Whether nothing large is to be sent to members: the operator's limit is reached.
     fn is_thrifty(&self) -> bool {
         self.swarm.as_ref().is_some_and(|swarm| swarm.counters().meter.is_spent())
+    }
+
+    /// Why programs that are no members are refused, if so: their share of the operator's limit is spent.
+    pub fn refuses_readers(&self) -> Option<&'static str> {
+        self.swarm.as_ref().filter(|swarm| swarm.counters().meter.readers_spent()).map(|_| READERS_SPENT)
     }
 
     /// Cancels all requests under way and closes all connections to web servers.

@@ -16,7 +16,7 @@ use crate::{
     },
     node::config::Config,
 };
-use nearcrawl_core::allowance::KeptBoth;
+use nearcrawl_core::allowance::AllKept;
 use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, url::PageUrl};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc;
@@ -39,7 +39,7 @@ pub enum Chore {
     /// Store the secrets of the swarm that accepted this access point, and open what depends on them.
     Secrets(SwarmSecrets),
     /// Store how much of the operator's allowance is used.
-    Allowance(KeptBoth),
+    Allowance(Box<AllKept>),
     /// Store the totals that were told.
     Totals(Vec<u8>),
     /// Store these starting points in place of all that were stored before.

@@ -231,6 +231,7 @@ impl Metrics {
             ("crawl-day", allowance.day_bytes, allowance.day_limit_bytes),
             ("crawl-month", allowance.month_bytes, allowance.month_limit_bytes),
             ("swarm-day", allowance.swarm_day_bytes, allowance.swarm_day_limit_bytes),
+            ("readers-day", allowance.readers_day_bytes, allowance.readers_day_limit_bytes),
             ("swarm-month", allowance.swarm_month_bytes, None),
         ];
         for (budget, used, limit) in budgets {

@@ -6,7 +6,7 @@ use super::{
     store_queue::{admissions_page, contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
 };
 use crate::io::{store::Store, swarm::SwarmSecrets};
-use nearcrawl_core::{allowance::KeptBoth, delegation::contacts::PAGES};
+use nearcrawl_core::{allowance::AllKept, delegation::contacts::PAGES};
 use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, survey::MAX_SURVEYS, url::PageUrl};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -23,6 +23,7 @@ const SEEDS: &str = "seeds";
 const PLACE: &str = "place";
 const ALLOWANCE: &str = "allowance";
 const SWARM_ALLOWANCE: &str = "swarm allowance";
+const READERS_ALLOWANCE: &str = "readers allowance";
 const TOTALS: &str = "totals";
 const STORE_ID: &str = "store";
 
@@ -70,7 +71,7 @@ pub struct PersistedState {
     /// The surveys.
     pub surveys: Vec<Vec<u8>>,
     /// How much of the operator's allowance is used.
-    pub allowance: KeptBoth,
+    pub allowance: AllKept,
     /// The totals that were told last.
     pub totals: Option<Vec<u8>>,
     /// What was probed for them.
@@ -111,7 +112,11 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         voting: store.voting_all().await?,
         contacts,
         surveys,
-        allowance: KeptBoth { crawl: get(store, ALLOWANCE).await?, swarm: get(store, SWARM_ALLOWANCE).await? },
+        allowance: AllKept {
+            crawl: get(store, ALLOWANCE).await?,
+            swarm: get(store, SWARM_ALLOWANCE).await?,
+            readers: get(store, READERS_ALLOWANCE).await?,
+        },
         totals: store.meta_get(TOTALS).await?,
         survey_probes,
         opt_outs,
@@ -155,12 +160,15 @@ pub async fn keep_members(store: &Store, members: &BTreeSet<AccessPoint>, addres
 }
 
 /// Stores how much of the operator's allowance is used, and whether he paused the daemon.
-pub async fn keep_allowance(store: &Store, kept: &KeptBoth) -> Result<(), NodeError> {
+pub async fn keep_allowance(store: &Store, kept: &AllKept) -> Result<(), NodeError> {
     if let Some(crawl) = &kept.crawl {
         put(store, ALLOWANCE, crawl).await?;
     }
-    match &kept.swarm {
-        Some(swarm) => put(store, SWARM_ALLOWANCE, swarm).await,
+    if let Some(swarm) = &kept.swarm {
+        put(store, SWARM_ALLOWANCE, swarm).await?;
+    }
+    match &kept.readers {
+        Some(readers) => put(store, READERS_ALLOWANCE, readers).await,
         None => Ok(()),
     }
 }

@@ -344,7 +344,7 @@ impl Daemon {
         self.remember();
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         if let Some(kept) = self.allowance.end(clock::now().wall) {
-            let _ = self.housekeeping.give(Chore::Allowance(kept));
+            let _ = self.housekeeping.give(Chore::Allowance(Box::new(kept)));
         }
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         // The last messages (farewells, released claims) still have to be sent.
@@ -451,7 +451,7 @@ impl Daemon {
             self.executor.stop_fetching();
         }
         if let Some(keep) = look.keep
-            && !self.housekeeping.give(Chore::Allowance(keep))
+            && !self.housekeeping.give(Chore::Allowance(Box::new(keep)))
         {
             self.allowance.kept(Err("the disk does not answer".to_owned()), std::time::Instant::now());
         }
@@ -601,10 +601,18 @@ impl Daemon {
     /// A program that is no member asks.
     fn asked_by_reader(&mut self, ticket: Ticket, request: PublicRequest) {
         let view = self.crawler.view();
-        let response = match request {
+        let refused = match &request {
             _ if self.config.swarm.readers == Readers::Members => {
-                PublicResponse::Refused("this access point answers members of the swarm only; ask another one".into())
+                Some("this access point answers members of the swarm only; ask another one")
             }
+            PublicRequest::RequestsMade(query) if !query.is_fair() => Some("no such time may be asked about"),
+            _ => self.executor.refuses_readers(),
+        };
+        if let Some(why) = refused {
+            self.executor.tell(SwarmCommand::AnswerPublic { ticket, response: PublicResponse::Refused(why.into()) });
+            return;
+        }
+        let response = match request {
             PublicRequest::Results => PublicResponse::Results(Box::new(self.tell_totals())),
             PublicRequest::Distinct => {
                 let view = view.distinct();
@@ -614,8 +622,7 @@ impl Daemon {
             PublicRequest::Owners => PublicResponse::Owners(view.server_owners()),
             PublicRequest::ServerRows { of, after } => return self.asked_for_rows(ticket, RowsOf::Servers, of, after),
             PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),
-            PublicRequest::RequestsMade(query) if query.is_fair() => return self.requests_made(query, RequestsAsker::Reader(ticket)),
-            PublicRequest::RequestsMade(_) => PublicResponse::Refused("no such time may be asked about".into()),
+            PublicRequest::RequestsMade(query) => return self.requests_made(query, RequestsAsker::Reader(ticket)),
             PublicRequest::ExportRows { of, query } => return self.export(of, query, ExportAsker::Reader(ticket)),
             PublicRequest::ProbedSurvey(name) => {
                 let survey = name.parse().map_err(|why| format!("{why}")).and_then(|which: SurveyRef| view.probed_survey(&which));

@@ -96,19 +96,21 @@ pub struct Kept {
     month_before: Option<(i64, u64)>,
 }
 
-/// What is kept of web servers, and of members; none of what has not changed.
+/// What is kept of web servers, of members and of others; none of what has not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeptBoth {
+pub struct AllKept {
     /// Of web servers, and the pause.
     pub crawl: Option<Kept>,
     /// Of members.
     pub swarm: Option<Kept>,
+    /// Of programs that are no members.
+    pub readers: Option<Kept>,
 }
 
-impl KeptBoth {
+impl AllKept {
     /// None if there is nothing in it.
-    pub fn any(self) -> Option<KeptBoth> {
-        (self.crawl.is_some() || self.swarm.is_some()).then_some(self)
+    pub fn any(self) -> Option<AllKept> {
+        (self.crawl.is_some() || self.swarm.is_some() || self.readers.is_some()).then_some(self)
     }
 }
 

@@ -114,6 +114,12 @@ pub struct AllowanceView {
     /// Bytes to and from members in this month.
     #[serde(default)]
     pub swarm_month_bytes: u64,
+    /// Of those of today, bytes to and from programs that are no members, and from peers before it was known that they are.
+    #[serde(default)]
+    pub readers_day_bytes: u64,
+    /// How many of these are served: their share of the limit; left out without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readers_day_limit_bytes: Option<u64>,
     /// Questions sent to name servers since the start, repeated ones included.
     #[serde(default)]
     pub dns_questions: u64,
@@ -125,12 +131,17 @@ pub struct AllowanceView {
     pub notes_text: Vec<String>,
 }
 
-/// Why it takes no further subnets, though it may crawl.
+/// What it does not do though it may crawl, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserve {
     /// The bytes among members are spent.
     SwarmSpent {
         /// How many they may be a day.
+        limit: u64,
+    },
+    /// The share of programs that are no members is spent.
+    ReadersSpent {
+        /// How many bytes they may be a day.
         limit: u64,
     },
     /// Soon it may ask nothing for long.
@@ -148,6 +159,12 @@ impl fmt::Display for Reserve {
                 f,
                 "its {} of today among members (allowance.swarm_per_day) are spent: it sends no editions and exports, relays for nobody new, and \
                  takes no further subnets; leases, votes and copies of what was fetched go on",
+                Size(*limit)
+            ),
+            Reserve::ReadersSpent { limit } => write!(
+                f,
+                "its {} of today for programs that are no members, a quarter of allowance.swarm_per_day, are spent: it refuses their questions \
+                 until tomorrow",
                 Size(*limit)
             ),
             Reserve::Departing { back_in } => write!(

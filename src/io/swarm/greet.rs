@@ -87,6 +87,7 @@ impl Runner {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         state.connected = false;
         self.libp2p.behaviour_mut().slots.no_member(&peer);
+        self.counters.meter.known(peer, false);
         self.brief.disconnected(&peer);
         let (was_member, access_point) = (state.is_member(), state.access_point);
         let failure = match state.stage {
@@ -243,6 +244,7 @@ impl Runner {
         let (access_point, remote, rtt_us) = (state.access_point, state.remote, state.rtt_us);
         let (waiting, held) = (std::mem::take(&mut state.waiting), std::mem::take(&mut state.held));
         self.libp2p.behaviour_mut().slots.let_in(peer);
+        self.counters.meter.known(peer, true);
         if !matches!(before, Stage::Member { .. }) {
             self.counters.connected.fetch_add(1, Ordering::Relaxed);
         }
@@ -295,6 +297,7 @@ impl Runner {
 
     fn shut(&mut self, peer: PeerId, failure: &AskError) -> Option<AccessPoint> {
         self.libp2p.behaviour_mut().slots.no_member(&peer);
+        self.counters.meter.known(peer, false);
         let state = self.peers.get_mut(&peer)?;
         let (was_member, access_point) = (state.is_member(), state.access_point);
         state.enter(Stage::Refused, Instant::now());

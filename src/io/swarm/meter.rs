@@ -1,15 +1,23 @@
-//! How many bytes go to and from members? Counted at TCP's sockets; of QUIC, whose packets are out of sight, at its streams. What headers and
-//! acknowledgements add is an estimate in both.
+//! How many bytes go to and from members, and how many to and from others? Counted at TCP's sockets; of QUIC, whose packets are out of sight,
+//! at its streams. What headers and acknowledgements add is an estimate in both.
+//!
+//! Whoever connects to us is a stranger until its hello is accepted; whom we dial was named by a member or by the operator. What a stranger
+//! moves through a member that relays is that member's.
 
 use libp2p::{
-    core::muxing::{StreamMuxer, StreamMuxerBox, StreamMuxerEvent, SubstreamBox},
+    Multiaddr, PeerId,
+    core::{
+        ConnectedPoint,
+        muxing::{StreamMuxer, StreamMuxerBox, StreamMuxerEvent, SubstreamBox},
+    },
     futures::{AsyncRead, AsyncWrite},
 };
 use std::{
+    collections::BTreeMap,
     io::{self, IoSlice, IoSliceMut},
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll},
@@ -23,17 +31,97 @@ const PER_PACKET: u64 = 78;
 const PER_TCP: u64 = 400;
 const PER_QUIC: u64 = 5_000;
 
-/// The bytes of all connections with members, and whether they are spent. Clones of its `Arc` are the same.
+/// The bytes of all connections with members and others, and whether they are spent. Clones of its `Arc` are the same.
 #[derive(Debug, Default)]
 pub struct SwarmMeter {
     moved: AtomicU64,
+    of_strangers: AtomicU64,
     is_spent: AtomicBool,
+    readers_spent: AtomicBool,
+    connections: Mutex<Connections>,
+}
+
+/// Connections that stand, by whose they are.
+#[derive(Debug, Default)]
+struct Connections {
+    /// Taken here, whose other side has not proven its key, by its address.
+    unproven: Vec<(Multiaddr, Weak<Account>)>,
+    of_peers: BTreeMap<PeerId, PeerAccounts>,
+}
+
+#[derive(Debug, Default)]
+struct PeerAccounts {
+    is_member: bool,
+    accounts: Vec<Weak<Account>>,
+}
+
+/// Whose bytes those of a connection are.
+#[derive(Debug, Default)]
+struct Account {
+    of_member: AtomicBool,
 }
 
 impl SwarmMeter {
     /// Bytes since the start, with what lower layers add by estimate.
     pub fn moved(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
+    }
+
+    /// Of those, the bytes of peers that are no members, or were not known to be.
+    pub fn of_strangers(&self) -> u64 {
+        self.of_strangers.load(Ordering::Relaxed)
+    }
+
+    /// The share of programs that are no members is spent, or is not any more.
+    pub fn spend_readers(&self, is_spent: bool) {
+        self.readers_spent.store(is_spent, Ordering::Relaxed);
+    }
+
+    /// Whether programs that are no members are to be refused.
+    pub fn readers_spent(&self) -> bool {
+        self.readers_spent.load(Ordering::Relaxed)
+    }
+
+    /// A peer is let in as a member, or is none any more.
+    pub(super) fn known(&self, peer: PeerId, is_member: bool) {
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_peer = connections.of_peers.entry(peer).or_default();
+        of_peer.is_member = is_member;
+        of_peer.accounts.retain(|account| account.strong_count() > 0);
+        of_peer.accounts.iter().filter_map(Weak::upgrade).for_each(|account| account.of_member.store(is_member, Ordering::Relaxed));
+        if !is_member && of_peer.accounts.is_empty() {
+            connections.of_peers.remove(&peer);
+        }
+    }
+
+    /// A connection stands, whoever the other side is.
+    fn opened(&self, endpoint: &ConnectedPoint) -> Arc<Account> {
+        let account = Arc::new(Account { of_member: AtomicBool::new(endpoint.is_dialer()) });
+        if let ConnectedPoint::Listener { send_back_addr, .. } = endpoint {
+            let unproven = &mut self.connections.lock().unwrap_or_else(PoisonError::into_inner).unproven;
+            unproven.retain(|(_, account)| account.strong_count() > 0);
+            unproven.push((send_back_addr.clone(), Arc::downgrade(&account)));
+        }
+        account
+    }
+
+    /// Its other side has proven its key.
+    pub(super) fn proven(&self, peer: PeerId, endpoint: &ConnectedPoint) {
+        let ConnectedPoint::Listener { send_back_addr, .. } = endpoint else { return };
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = connections.unproven.iter().position(|(address, _)| address == send_back_addr) else { return };
+        let (_, account) = connections.unproven.swap_remove(at);
+        connections.of_peers.retain(|_, of_peer| {
+            of_peer.accounts.retain(|account| account.strong_count() > 0);
+            of_peer.is_member || !of_peer.accounts.is_empty()
+        });
+        let of_peer = connections.of_peers.entry(peer).or_default();
+        if of_peer.is_member
+            && let Some(account) = account.upgrade()
+        {
+            account.of_member.store(true, Ordering::Relaxed);
+        }
+        of_peer.accounts.push(account);
     }
 
     /// The operator's limit is reached, or is not any more.
@@ -46,17 +134,24 @@ impl SwarmMeter {
         self.is_spent.load(Ordering::Relaxed)
     }
 
-    /// So many bytes came or went.
-    pub(crate) fn count(&self, bytes: usize) {
+    /// So many bytes came from a member or a stranger, or went there.
+    pub(crate) fn count(&self, bytes: usize, of_member: bool) {
         let bytes = bytes as u64;
         if bytes > 0 {
-            self.moved.fetch_add(bytes + bytes.div_ceil(PACKET) * PER_PACKET, Ordering::Relaxed);
+            self.add(bytes + bytes.div_ceil(PACKET) * PER_PACKET, of_member);
         }
     }
 
-    fn count_polled(&self, polled: &Poll<io::Result<usize>>) {
+    fn add(&self, bytes: u64, of_member: bool) {
+        self.moved.fetch_add(bytes, Ordering::Relaxed);
+        if !of_member {
+            self.of_strangers.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn count_polled(&self, polled: &Poll<io::Result<usize>>, account: &Account) {
         if let Poll::Ready(Ok(bytes)) = polled {
-            self.count(*bytes);
+            self.count(*bytes, account.of_member.load(Ordering::Relaxed));
         }
     }
 }
@@ -65,26 +160,27 @@ impl SwarmMeter {
 pub(super) struct Metered<S> {
     stream: S,
     meter: Arc<SwarmMeter>,
+    account: Arc<Account>,
 }
 
 impl<S> Metered<S> {
     /// A TCP connection that stands.
-    pub(super) fn tcp(stream: S, meter: &Arc<SwarmMeter>) -> Metered<S> {
-        meter.moved.fetch_add(PER_TCP, Ordering::Relaxed);
-        Metered { stream, meter: Arc::clone(meter) }
+    pub(super) fn tcp(stream: S, meter: &Arc<SwarmMeter>, endpoint: &ConnectedPoint) -> Metered<S> {
+        meter.add(PER_TCP, endpoint.is_dialer());
+        Metered { stream, meter: Arc::clone(meter), account: meter.opened(endpoint) }
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        self.meter.count_polled(&polled);
+        self.meter.count_polled(&polled, &self.account);
         polled
     }
 
     fn poll_read_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffers: &mut [IoSliceMut<'_>]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_read_vectored(cx, buffers);
-        self.meter.count_polled(&polled);
+        self.meter.count_polled(&polled, &self.account);
         polled
     }
 }
@@ -92,13 +188,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.meter.count_polled(&polled);
+        self.meter.count_polled(&polled, &self.account);
         polled
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, buffers);
-        self.meter.count_polled(&polled);
+        self.meter.count_polled(&polled, &self.account);
         polled
     }
 
@@ -115,17 +211,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
 pub(super) struct MeteredStreams {
     connection: StreamMuxerBox,
     meter: Arc<SwarmMeter>,
+    account: Arc<Account>,
 }
 
 impl MeteredStreams {
     /// A connection that stands.
-    pub(super) fn quic(connection: StreamMuxerBox, meter: &Arc<SwarmMeter>) -> MeteredStreams {
-        meter.moved.fetch_add(PER_QUIC, Ordering::Relaxed);
-        MeteredStreams { connection, meter: Arc::clone(meter) }
+    pub(super) fn quic(peer: PeerId, connection: StreamMuxerBox, meter: &Arc<SwarmMeter>, endpoint: &ConnectedPoint) -> MeteredStreams {
+        meter.add(PER_QUIC, endpoint.is_dialer());
+        let account = meter.opened(endpoint);
+        meter.proven(peer, endpoint);
+        MeteredStreams { connection, meter: Arc::clone(meter), account }
     }
 
     fn metered<E>(&self, polled: Poll<Result<SubstreamBox, E>>) -> Poll<Result<Metered<SubstreamBox>, E>> {
-        polled.map_ok(|stream| Metered { stream, meter: Arc::clone(&self.meter) })
+        polled.map_ok(|stream| Metered { stream, meter: Arc::clone(&self.meter), account: Arc::clone(&self.account) })
     }
 }
 

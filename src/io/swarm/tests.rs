@@ -445,6 +445,8 @@ async fn a_reader_reads_without_being_a_member() {
     first.tell(SwarmCommand::AnswerPublic { ticket, response: answer.clone() });
     assert_eq!(reading.await.unwrap(), Ok(answer));
     let own = |event: &SwarmEvent| matches!(event, SwarmEvent::Reachable(_));
+    let meter = &first.handle.counters().meter;
+    assert!(meter.moved() > 0 && meter.of_strangers() == meter.moved(), "{meter:?}");
     assert!(first.passed.iter().all(own), "a reader passes nothing on: {:?}", first.passed);
     assert!(matches!(ask_public("/ip4/127.0.77.52/tcp/9", PublicRequest::Results, PATIENCE).await, Err(AskError::Unreachable(_))));
     assert!(matches!(ask_public("nonsense", PublicRequest::Results, PATIENCE).await, Err(AskError::Unreachable(_))));
@@ -885,6 +887,10 @@ async fn bytes_among_members_are_counted_at_both_ends_by_tcp_and_by_quic() {
         first.connected(second.me()).await;
         second.connected(first.me()).await;
         let moved = |daemon: &Daemon| daemon.handle.counters().meter.moved();
+        let strangers = |daemon: &Daemon| daemon.handle.counters().meter.of_strangers();
+        // Until a hello is accepted its sender may be anybody. Whom we dial was named to us.
+        let unknown = strangers(&second);
+        assert!((300..20_000).contains(&unknown), "{numbers:?}: {unknown}");
         let before = [moved(&first), moved(&second)];
         assert!(before.iter().all(|bytes| (1_000..100_000).contains(bytes)), "hellos: {before:?}");
         first.tell(SwarmCommand::Ask { to: second.me(), question: QuestionId(1), request: Request::Swim(noise(BYTES)) });
@@ -896,6 +902,8 @@ async fn bytes_among_members_are_counted_at_both_ends_by_tcp_and_by_quic() {
             // Headers, acknowledgements, and what else members say meanwhile.
             assert!((BYTES as u64..BYTES as u64 * 115 / 100).contains(&counted), "{numbers:?}: {counted}");
         }
+        // Each finds out whether the other one is reached, by connections that say no hello.
+        assert!(strangers(&first).max(strangers(&second)) < 40_000, "{numbers:?}: {} and {}", strangers(&first), strangers(&second));
         first.stop().await;
         second.stop().await;
     }

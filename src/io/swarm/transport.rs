@@ -47,7 +47,8 @@ pub(super) fn direct(keypair: &Keypair, line: Line) -> Result<Secure, StartError
         return tcp(keypair, line);
     }
     let meter = Arc::clone(&line.meter);
-    let counted = move |(peer, connection), _| (peer, StreamMuxerBox::new(MeteredStreams::quic(connection, &meter)));
+    let counted =
+        move |(peer, connection), endpoint| (peer, StreamMuxerBox::new(MeteredStreams::quic(peer, connection, &meter, &endpoint)));
     let quic = Quic::new(keypair, line.dialable.clone()).map(counted).boxed();
     Ok(named(quic.or_transport(direct_tcp(keypair, line)?).map(|either, _| either.into_inner()).boxed()))
 }
@@ -71,14 +72,20 @@ fn named(transport: Secure) -> Secure {
 
 fn direct_tcp(keypair: &Keypair, line: Line) -> Result<Secure, StartError> {
     let meter = line.meter;
-    let transport = SourceBound::new(line.source, line.dialable).map(move |socket, _| Metered::tcp(socket, &meter));
-    match line.key {
+    let counted = Arc::clone(&meter);
+    let transport = SourceBound::new(line.source, line.dialable).map(move |socket, endpoint| Metered::tcp(socket, &counted, &endpoint));
+    let secured = match line.key {
         Some(key) => {
             let pre_shared = pnet::PnetConfig::new(pnet::PreSharedKey::new(key));
-            secure(transport.and_then(move |socket, _| pre_shared.handshake(socket)), keypair)
+            secure(transport.and_then(move |socket, _| pre_shared.handshake(socket)), keypair)?
         }
-        None => secure(transport, keypair),
-    }
+        None => secure(transport, keypair)?,
+    };
+    let proven = move |(peer, connection), endpoint| {
+        meter.proven(peer, &endpoint);
+        (peer, connection)
+    };
+    Ok(secured.map(proven).boxed())
 }
 
 fn secure<T>(transport: T, keypair: &Keypair) -> Result<Secure, StartError>
