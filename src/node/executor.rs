@@ -8,7 +8,7 @@ use super::{
     query::{NoProbesError, Reply},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
-    requests_made::{self, RequestsAsker, Searches},
+    requests_made::{self, ReaderTurns, RequestsAsker, Searches},
     revisit,
     setup::WebClients,
     snapshot_store::SnapshotStore,
@@ -43,7 +43,14 @@ use nearcrawl_model::{
     url::Host,
     view::{LimitView, Subject, WhyView},
 };
-use std::{collections::BTreeMap, future::Future, net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    net::IpAddr,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::{
     sync::{Semaphore, mpsc, oneshot},
     task::JoinSet,
@@ -74,6 +81,9 @@ const MAX_RELAYED: usize = 8;
 /// Lines of the log of requests that the disk did not take.
 const REQUESTS_DROPPED: &str = "lines of the log of requests that could not be written";
 
+/// Questions of readers whether members made a request.
+const READERS_REFUSED: &str = "questions of readers about requests, of which there were too many";
+
 /// What readers hear when their share of the bytes is spent.
 const READERS_SPENT: &str = "its bytes of today for programs that are no members are spent (a quarter of allowance.swarm_per_day); ask another member, or again tomorrow";
 
@@ -103,6 +113,8 @@ pub struct Executor {
     requests: Option<RequestLog>,
     /// The same log, to be searched.
     searches: Searches,
+    /// For readers who have all members search theirs.
+    reader_turns: ReaderTurns,
     /// The editions of the hierarchy on disk; none in a crawl without a swarm.
     snapshots: Option<SnapshotStore>,
     /// Answers to members about it that may be under way at once: each waits for the disk.
@@ -165,6 +177,7 @@ impl Executor {
             recovery_budget: Arc::default(),
             requests: None,
             searches: Searches::new(None),
+            reader_turns: ReaderTurns::new(Instant::now()),
             snapshots: None,
             lending,
             relaying: Arc::new(Semaphore::new(MAX_RELAYED)),
@@ -269,7 +282,8 @@ impl Executor {
     pub fn refusals(&self) -> BTreeMap<String, u64> {
         let of_swarm = self.swarm.iter().flat_map(|swarm| swarm.counters().refusals());
         let of_log = self.requests.iter().map(|log| (REQUESTS_DROPPED, log.dropped()));
-        let refused = self.recovery_budget.refusals().into_iter().chain(of_swarm).chain(of_log);
+        let of_readers = [(READERS_REFUSED, self.reader_turns.refused())];
+        let refused = self.recovery_budget.refusals().into_iter().chain(of_swarm).chain(of_log).chain(of_readers);
         refused.filter(|(_, count)| *count > 0).map(|(class, count)| (class.to_owned(), count)).collect()
     }
 
@@ -528,9 +542,21 @@ impl Executor {
     /// Asks all members whether they made these requests.
     pub fn requests_made(&mut self, me: AccessPoint, members: Vec<(AccessPoint, bool)>, query: RequestsQuery, asker: RequestsAsker) {
         let (asking, swarm, searches) = (self.asking.clone(), self.swarm.clone(), self.searches.clone());
+        let mut turn = None;
+        if let RequestsAsker::Reader(ticket) = asker {
+            let is_thrifty = self.is_thrifty();
+            turn = if is_thrifty { None } else { self.reader_turns.take(Instant::now()) };
+            if turn.is_none() {
+                let many = "too many readers ask about requests; ask again in a minute, or another member";
+                let response = PublicResponse::Refused(if is_thrifty { THRIFTY } else { many }.into());
+                self.tell(SwarmCommand::AnswerPublic { ticket, response });
+                return;
+            }
+        }
         let all = members.clone();
         self.spawn_told(async move {
             let view = tasks::run(TaskKind::RequestSearch, requests_made::of_all(searches, asking, me, members, query)).await;
+            drop(turn);
             let silent = || all.iter().map(|(member, _)| MemberRequests::of(*member, None)).collect();
             requests_made::answer(swarm.as_ref(), asker, view.unwrap_or_else(|_| RequestsView::new(&query, silent())));
             None

@@ -22,7 +22,7 @@ use super::{
         seeding::Seeding,
     },
     reload::{self, Reloads, Reread},
-    requests_made::RequestsAsker,
+    requests_made::{self, RequestsAsker},
     setup,
     snapshot_store::{Beginning, SnapshotStore},
     start_checks::StartChecks,
@@ -606,6 +606,7 @@ impl Daemon {
                 Some("this access point answers members of the swarm only; ask another one")
             }
             PublicRequest::RequestsMade(query) if !query.is_fair() => Some("no such time may be asked about"),
+            PublicRequest::RequestsMade(query) => requests_made::untold(query.address).or_else(|| self.executor.refuses_readers()),
             _ => self.executor.refuses_readers(),
         };
         if let Some(why) = refused {

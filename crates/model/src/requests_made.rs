@@ -176,6 +176,30 @@ impl RequestsView {
         RequestsView { verdict, address: query.address, from_at: query.from, until_at: query.until, members }
     }
 
+    /// With fewer requests named, if it would take more bytes than that as a message: `requests` of a member still says how many there were.
+    #[must_use]
+    pub fn fitting(mut self, most: usize) -> RequestsView {
+        // The number of lines of a member takes less than this.
+        const NUMBERS: usize = 10;
+        let length = |made: &MadeRequest| postcard::experimental::serialized_size(made).unwrap_or(usize::MAX);
+        let lines: Vec<Vec<MadeRequest>> = self.members.iter_mut().map(|member| std::mem::take(&mut member.lines)).collect();
+        let bare = postcard::experimental::serialized_size(&self).unwrap_or(usize::MAX).saturating_add(NUMBERS * lines.len());
+        let mut room = most.saturating_sub(bare);
+        let mut lines: Vec<_> = lines.into_iter().map(Vec::into_iter).collect();
+        // One of each member after the other, so that none is left out for what another one has.
+        while lines.iter().any(|lines| lines.len() > 0) {
+            for (member, lines) in self.members.iter_mut().zip(&mut lines) {
+                let Some(made) = lines.next() else { continue };
+                match room.checked_sub(length(&made)) {
+                    None => return self,
+                    Some(left) => room = left,
+                }
+                member.lines.push(made);
+            }
+        }
+        self
+    }
+
     /// Members that did not answer.
     pub fn silent(&self) -> impl Iterator<Item = AccessPoint> {
         self.members.iter().filter(|member| !member.answered).map(|member| member.access_point)
@@ -203,6 +227,26 @@ mod tests {
         assert_eq!(verdict(&[made(0, None), None]), Verdict::Unknown, "one does not answer");
         assert_eq!(verdict(&[made(0, None), made(0, Some(Uncovered::NoLog))]), Verdict::Unknown);
         assert_eq!(verdict(&[]), Verdict::Unknown);
+    }
+
+    #[test]
+    fn an_answer_fits_into_its_message_and_says_how_many_requests_are_not_named() {
+        let query = RequestsQuery { address: "192.0.2.1".parse().unwrap(), from: WallTime(0), until: WallTime(1) };
+        let line =
+            MadeRequest { asked_at: WallTime(5), reason: "second-try".to_owned(), host: format!("{}.ke", "a".repeat(60)).parse().ok() };
+        let members = (0..200).map(|number| {
+            let made = RequestsMade { requests: 300, lines: vec![line.clone(); if number == 7 { 3 } else { MAX_MADE }], uncovered: None };
+            MemberRequests::of(AccessPoint([number; 32]), Some(made))
+        });
+        let whole = RequestsView::new(&query, members.collect());
+        let length = |view: &RequestsView| postcard::to_stdvec(view).unwrap().len();
+        let most = 200_000;
+        assert!(length(&whole) > 2 * most);
+        let fitting = whole.clone().fitting(most);
+        assert!(length(&fitting) <= most && length(&fitting) > most - 10_000, "{} bytes", length(&fitting));
+        assert!(fitting.members.iter().all(|member| member.requests == 300 && member.lines.len() >= 3));
+        assert_eq!(whole.clone().fitting(usize::MAX), whole);
+        assert!(whole.fitting(0).members.iter().all(|member| member.lines.is_empty()));
     }
 
     #[test]
