@@ -20,6 +20,9 @@ use std::{
 /// Every key with its default and its explanation.
 const EXAMPLE: &str = include_str!("../../nearcrawl.example.toml");
 
+/// How a file begins whose operator has named no contact yet.
+const NO_CONTACT: &str = "#contact = \"\"";
+
 /// The arguments of `init`.
 #[derive(Args, Clone, Debug)]
 pub struct InitArgs {
@@ -42,7 +45,8 @@ pub const INIT_EXAMPLES: &str = "Examples:\n  \
     nearcrawl init --config node.toml --contact me@museum.or.ke \\\n    \
     --bootstrap /dns4/ap.museum.or.ke/tcp/4817\n  \
     nearcrawl init --config node.toml --json   as {\"access_point\": …}\n\n\
-    A file or a key that is there is kept. The file explains every key; `nearcrawl check` finds mistakes. `nearcrawl run` creates a key, \
+    A file or a key that is there is kept; in a file in which `contact` and `bootstrap` are switched off still, as the package lays it down, they are \
+    set. The file explains every key; `nearcrawl check` finds mistakes. `nearcrawl run` creates a key, \
     too, if there is none.";
 
 /// The answer of `init --json`.
@@ -71,8 +75,13 @@ pub fn init(args: &InitArgs) -> Result<String, CommandError> {
     let made = if view.created { "created" } else { "kept" };
     let mut text = format!("{}\n  the key was {made} in {}\n", view.access_point, view.state_dir.display());
     if let Some(written) = &view.written {
-        let option = if written == Path::new(SERVICE_CONFIG) { String::new() } else { format!(" --config {}", written.display()) };
-        text += &format!("  the configuration is in {}; look it through, then: nearcrawl run{option}\n", written.display());
+        let next = if written == Path::new(SERVICE_CONFIG) {
+            "look it through, and at what nearcrawl doctor says, then: systemctl enable --now nearcrawl (without systemd: nearcrawl run)"
+                .to_owned()
+        } else {
+            format!("look it through, then: nearcrawl run --config {}", written.display())
+        };
+        text += &format!("  the configuration is in {}; {next}\n", written.display());
         if config.swarm.bootstrap.is_empty() {
             text += "  it names no member to join through (swarm.bootstrap): this access point begins a swarm of its own\n";
         }
@@ -80,42 +89,73 @@ pub fn init(args: &InitArgs) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// Writes the example with contact and members set, where no file is yet. Nothing is written that could not be read again.
+/// Writes the example with contact and members set where no file is yet, and sets them in a file in which both are switched off. Nothing is
+/// written that could not be read again.
 fn write(args: &InitArgs, contact: &str) -> Result<PathBuf, CommandError> {
     let path = args.config.config.clone().unwrap_or_else(|| PathBuf::from(SERVICE_CONFIG));
     for address in &args.bootstrap {
         check_dial_address(address).map_err(|wanted| CommandError::new(Exit::Usage, format!("--bootstrap {address}: {wanted}")))?;
     }
-    let text = filled_in(contact, &args.bootstrap);
-    let read = Config::parse(&text, &path).ok().filter(|read| read.contact.is_some() && read.swarm.bootstrap == args.bootstrap);
-    if read.is_none() {
+    let set_in = |text: &str| {
+        let text = filled_in(text, contact, &args.bootstrap);
+        let read = Config::parse(&text, &path).ok();
+        read.filter(|read| read.contact.is_some() && (args.bootstrap.is_empty() || read.swarm.bootstrap == args.bootstrap)).map(|_| text)
+    };
+    let Some(fresh) = set_in(EXAMPLE) else {
         let why = format!("--contact {contact}: no operator of a web server could write to it");
         return Err(
             CommandError::new(Exit::Usage, why).hint("write your email address or web page, like me@museum.or.ke; not one at example.org")
         );
+    };
+    // As the package lays it down; what an operator has written into it is kept.
+    let laid_down = std::fs::read_to_string(&path).ok().filter(|text| text.lines().any(|line| line == NO_CONTACT));
+    match laid_down.as_deref().and_then(set_in) {
+        Some(text) => replace(&path, &text)?,
+        None => write_new(&path, &fresh)?,
     }
+    Ok(path)
+}
+
+fn write_new(path: &Path, text: &str) -> Result<(), CommandError> {
     let cannot = |why: &io::Error| CommandError::new(Exit::InUse, format!("{}: {why}", path.display()));
-    let mut file = File::create_new(&path).map_err(|why| match why.kind() {
+    let mut file = File::create_new(path).map_err(|why| match why.kind() {
         io::ErrorKind::AlreadyExists => CommandError::new(Exit::InUse, format!("{} is there already, and was not changed", path.display()))
             .hint("set `contact` and `bootstrap` in it, or name another file with --config"),
         io::ErrorKind::NotFound => cannot(&why).hint("make the directory first, or name another file with --config"),
         io::ErrorKind::PermissionDenied => cannot(&why).hint("name a file of your own with --config, or run it as root"),
         _ => cannot(&why),
     })?;
-    let done = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    done.map_err(|why| {
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|why| {
         // Half a configuration would be taken for a whole one.
-        let _ = std::fs::remove_file(&path);
+        let _ = std::fs::remove_file(path);
         CommandError::new(Exit::Storage, format!("{}: {why}", path.display()))
-    })?;
-    Ok(path)
+    })
 }
 
-/// The example with these values. What they may contain is checked by reading the whole again.
-fn filled_in(contact: &str, bootstrap: &[String]) -> String {
+/// Puts this text in the place of a file, whole or not at all, with the rights of the old one.
+fn replace(path: &Path, text: &str) -> Result<(), CommandError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let done = std::fs::metadata(path).and_then(|old| {
+        let mut file = File::create(&beside)?;
+        file.set_permissions(old.permissions())?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    });
+    done.map_err(|why| {
+        let _ = std::fs::remove_file(&beside);
+        let exit = if why.kind() == io::ErrorKind::PermissionDenied { Exit::InUse } else { Exit::Storage };
+        CommandError::new(exit, format!("{}: {why}", path.display())).hint("name a file of your own with --config, or run it as root")
+    })
+}
+
+/// The text with these values in the lines that switch them off. What they may contain is checked by reading the whole again.
+fn filled_in(text: &str, contact: &str, bootstrap: &[String]) -> String {
     let members: Vec<_> = bootstrap.iter().map(|member| format!("{member:?}")).collect();
-    let lines = EXAMPLE.lines().map(|line| match line {
-        "#contact = \"\"" => format!("contact = {contact:?}\n"),
+    let lines = text.lines().map(|line| match line {
+        NO_CONTACT => format!("contact = {contact:?}\n"),
         "#bootstrap = []" if !members.is_empty() => format!("bootstrap = [{}]\n", members.join(", ")),
         _ => format!("{line}\n"),
     });
@@ -145,6 +185,26 @@ mod tests {
         let again = write(&args(&path, "you@museum.or.ke", &[]), "you@museum.or.ke").unwrap_err();
         assert!(again.exit == Exit::InUse && again.message.contains("was not changed"), "{again}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+
+    #[test]
+    fn in_the_file_of_the_package_contact_and_members_are_set_once_and_the_rest_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("nearcrawl.toml");
+        std::fs::write(&path, include_str!("../../packaging/nearcrawl.toml")).unwrap();
+        let member = "/ip4/192.0.2.7/tcp/4817";
+        write(&args(&path, "me@museum.or.ke", &[member]), "me@museum.or.ke").unwrap();
+        let config = Config::load(Some(&path)).unwrap();
+        assert_eq!((config.contact.as_deref(), &config.swarm.bootstrap[..]), (Some("me@museum.or.ke"), &[member.to_owned()][..]));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), include_str!("../../packaging/nearcrawl.toml").lines().count());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing beside it");
+        assert_eq!(write(&args(&path, "you@museum.or.ke", &[]), "you@museum.or.ke").unwrap_err().exit, Exit::InUse);
+        // Members that its operator has written stay, too.
+        let own = "#contact = \"\"\n[swarm]\nbootstrap = [\"/ip4/192.0.2.9/tcp/4817\"]\n";
+        std::fs::write(&path, own).unwrap();
+        assert_eq!(write(&args(&path, "me@museum.or.ke", &[member]), "me@museum.or.ke").unwrap_err().exit, Exit::InUse);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), own);
     }
 
     #[test]
