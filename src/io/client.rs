@@ -1,13 +1,14 @@
-//! What asks our own API and the registries? A `reqwest` client whose TLS is the same as the crawl's: rustls with ring.
+//! What asks our own API? A `reqwest` client whose TLS is the same as the crawl's: rustls with ring, and the authorities that browsers trust.
 
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-/// The beginning of a client. To be used instead of `reqwest::Client::builder()`, which panics in `build` without a provider of
-/// cryptography, even if only plain HTTP will be spoken.
+/// The beginning of a client. To be used instead of `reqwest::Client::builder()`, whose `build` panics without a provider of cryptography, and
+/// fails where the system has no certificates of authorities (a small Debian without ca-certificates), even if only plain HTTP will be spoken.
 pub fn client() -> reqwest::ClientBuilder {
     // An error means that a provider is installed already, which is enough.
     let _ = ring::default_provider().install_default();
-    reqwest::Client::builder()
+    let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    reqwest::Client::builder().tls_backend_preconfigured(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
 }
 
 #[cfg(test)]
