@@ -125,9 +125,19 @@ impl View<'_> {
 
     /// Nothing is under way: is everything done, or was there never anything?
     fn idle(&self) -> Activity {
-        let spent = self.crawl.sites().all().filter(|site| !site.finished()).count() as u64;
+        let (mut spent, mut unwanted) = (0, 0);
+        for site in self.crawl.sites().all().filter(|site| !site.finished()) {
+            *(if site.wishes.is_unwanted { &mut unwanted } else { &mut spent }) += 1;
+        }
         if spent > 0 {
             return Activity::BudgetSpent { servers: spent };
+        }
+        if unwanted > 0 {
+            // Their run is not over, and goes on when the opt-out is taken back.
+            let servers = counted(unwanted, "server");
+            return Activity::NoServers {
+                why: format!("what waits at {servers} may not be asked for: an opt-out, or a survey that rests"),
+            };
         }
         let hosts = self.crawl.sites().all().map(|site| site.held.counts().hosts()).sum();
         if hosts > 0 {

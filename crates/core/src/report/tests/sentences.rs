@@ -2,6 +2,8 @@
 
 use super::{super::Outside, *};
 use crate::crawler::MAX_OUTGOING;
+use crate::event::OptOutEvent;
+use nearcrawl_model::opt_out::{OptOutKey, OptOutProof, OptOutSubject};
 use nearcrawl_model::ownership_map::ComparedPart;
 use nearcrawl_model::view::{Activity, State};
 
@@ -61,6 +63,20 @@ fn a_name_server_that_does_not_answer_keeps_a_seed_waiting_and_why_says_so() {
     played.pass(300);
     played.dns_answers();
     assert_eq!(played.sentence(), "fetching from 1 server");
+}
+
+#[test]
+fn what_waits_at_a_server_that_is_opted_out_is_not_blamed_on_the_budget() {
+    let mut played = Played::alone();
+    played.seed("http://a.ke/");
+    played.web_answers(&[]);
+    played.pass(1_000);
+    played.web_answers(&["http://a.ke/1", "http://a.ke/2"]);
+    let key = OptOutKey { subject: OptOutSubject::read("a.ke", false).unwrap(), proof: OptOutProof::Order };
+    played.handle(Event::OptOut(OptOutEvent::Asked { number: 1, key, stops: true }));
+    played.finish(&[]);
+    played.pass(2_000);
+    assert_eq!(played.sentence(), "no work: what waits at 1 server may not be asked for: an opt-out, or a survey that rests");
 }
 
 #[test]
