@@ -10,6 +10,7 @@ TEST_ARGS ?=
 SCENARIOS ?=
 SWEEP ?=
 CROWD ?= 100000,1000
+STRANGER ?=
 bindir := $(PREFIX)/bin
 mandir := $(PREFIX)/share/man/man1
 man5dir := $(PREFIX)/share/man/man5
@@ -143,6 +144,13 @@ deb: ## a Debian package of what make build has built, in DEB_DIR (default: besi
 .PHONY: deb-test
 deb-test: ## installs, upgrades, removes and purges the package in a small Debian made for it; needs root and debootstrap
 	@. scripts/env.sh; binary="$(BINARY)"; scripts/deb-test.sh "$${binary:-$$CARGO_TARGET_DIR/dist/nearcrawl}"
+
+# DEB_MAX_BINARY=0 for a program of another profile; STRANGER=--json for programs.
+.PHONY: stranger
+stranger: ## from the package to a member behind a NAT, its work, an opt-out, a budget and the purge, in namespaces; needs root and debootstrap
+	@. scripts/env.sh; binary="$(BINARY)"; binary=$${binary:-$$CARGO_TARGET_DIR/dist/nearcrawl}; \
+	deb=$$(mktemp -d); trap 'rm -rf "$$deb"' EXIT; tree=$$(scripts/debian-tree.sh); \
+	DEB_COMPRESSION=none scripts/deb.sh "$$binary" "$$deb" >/dev/null; "$$binary" lab stranger --package "$$deb"/*.deb --tree "$$tree" $(STRANGER)
 
 .PHONY: uninstall
 uninstall: ## what install put there; configuration and state stay

@@ -1,24 +1,15 @@
 #!/bin/bash
 # Does the package install, upgrade, go and leave nothing? In a small Debian made for it, of this machine's release, by debootstrap.
 #   usage: scripts/deb-test.sh BINARY
-#   DEBIAN_MIRROR   where debootstrap gets its packages (default http://deb.debian.org/debian)
-# Needs root (chroot), debootstrap, and the mirror once: the fresh tree is kept in ~/.cache/nearcrawl. No systemd runs in the tree, so what
+# Needs root (chroot), and what scripts/debian-tree.sh needs. No systemd runs in the tree, so what
 # the maintainer scripts say to it is not tested; the units are looked at by this machine's systemd-analyze.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/env.sh
 binary=${1:?usage: scripts/deb-test.sh BINARY}
 [ "$(id -u)" = 0 ] || { echo "deb-test: chroot needs root" >&2; exit 1; }
-command -v debootstrap >/dev/null || { echo "deb-test: debootstrap is missing: apt-get install debootstrap" >&2; exit 1; }
-release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-base=$NEARCRAWL_CACHE/debian-$release
-if [ ! -e "$base/.whole" ]; then
-    echo "deb-test: making a Debian $release in $base" >&2
-    rm -rf "$base"
-    mkdir -p "$base"
-    debootstrap --variant=minbase --include=adduser "$release" "$base" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$NEARCRAWL_CACHE/debootstrap.log"
-    touch "$base/.whole"
-fi
+base=$(scripts/debian-tree.sh)
+release=${base##*-}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -14,6 +14,7 @@ mod output;
 mod plot;
 mod report;
 mod serve;
+mod stranger;
 mod swarm;
 
 use super::{
@@ -110,6 +111,9 @@ pub enum LabCommand {
     /// Check that real daemons behind routers of all kinds meet
     #[command(after_long_help = nat::EXAMPLES, after_help = nat::EXAMPLES)]
     Nat(nat::NatArgs),
+    /// Check that a volunteer gets from the package to a member and back
+    #[command(after_long_help = stranger::EXAMPLES, after_help = stranger::EXAMPLES)]
+    Stranger(stranger::StrangerArgs),
     /// Serve the generated web of `lab depth` over HTTP
     #[command(after_long_help = serve::EXAMPLES, after_help = serve::EXAMPLES)]
     Serve(serve::ServeArgs),
@@ -191,6 +195,9 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, CommandErr
     if let LabCommand::Nat(args) = &command {
         return nat::nat(args).await;
     }
+    if let LabCommand::Stranger(args) = &command {
+        return stranger::stranger(args).await;
+    }
     let measure = move || match command {
         LabCommand::Delegation(args) => delegation(&args, style),
         LabCommand::Cache(args) => cache::cache(&args, style),
@@ -199,7 +206,7 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, CommandErr
         LabCommand::Figures(args) => figures::figures(&args),
         LabCommand::Map(args) => map::map(&args),
         LabCommand::Swarm(args) => swarm::swarm(&args),
-        LabCommand::Census(_) | LabCommand::Nat(_) | LabCommand::Serve(_) => Ok(String::new()),
+        LabCommand::Census(_) | LabCommand::Nat(_) | LabCommand::Stranger(_) | LabCommand::Serve(_) => Ok(String::new()),
     };
     let measured = tokio::task::spawn_blocking(measure).await;
     measured.map_err(|why| CommandError::new(Exit::Internal, format!("the experiment broke off: {why}")))?

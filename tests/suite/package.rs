@@ -25,23 +25,28 @@ fn output(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
+/// Makes the package of this test's own program.
+pub(crate) fn make(directory: &Path) -> PathBuf {
+    // The make that may have started this test has nothing to say to this one. A program of the tests' profile may have any size.
+    let made = Command::new("make")
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKELEVEL")
+        .env("DEB_MAX_BINARY", "0")
+        .env("DEB_COMPRESSION", "none")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["--no-print-directory", "deb", concat!("BINARY=", env!("CARGO_BIN_EXE_nearcrawl"))])
+        .arg(format!("DEB_DIR={}", directory.display()))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "make deb: {}", String::from_utf8_lossy(&made.stderr));
+    println!("{}", String::from_utf8_lossy(&made.stderr).trim());
+    PathBuf::from(String::from_utf8(made.stdout).unwrap().trim())
+}
+
 impl Package {
     fn make() -> Package {
         let directory = tempfile::tempdir().unwrap();
-        // The make that may have started this test has nothing to say to this one. A program of the tests' profile may have any size.
-        let made = Command::new("make")
-            .env_remove("MAKEFLAGS")
-            .env_remove("MAKELEVEL")
-            .env("DEB_MAX_BINARY", "0")
-            .env("DEB_COMPRESSION", "none")
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .args(["--no-print-directory", "deb", concat!("BINARY=", env!("CARGO_BIN_EXE_nearcrawl"))])
-            .arg(format!("DEB_DIR={}", directory.path().display()))
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "make deb: {}", String::from_utf8_lossy(&made.stderr));
-        let deb = PathBuf::from(String::from_utf8(made.stdout).unwrap().trim());
-        println!("{}", String::from_utf8_lossy(&made.stderr).trim());
+        let deb = make(directory.path());
         let (root, control) = (directory.path().join("root"), directory.path().join("control"));
         let deb_text = deb.display().to_string();
         output("dpkg-deb", &["--extract", &deb_text, &root.display().to_string()]);

@@ -14,5 +14,6 @@ pub mod oracle;
 pub mod reading;
 mod rng;
 pub mod scenario;
+pub mod stranger;
 pub mod swarm;
 pub mod web;
