@@ -29,7 +29,7 @@ use crate::{
         acknowledgements::Reply,
         arrival::{Bound, Place},
         locator::Lookup,
-        outbox::Item,
+        outbox::{Item, MAX_IN_BATCH},
     },
     signal::Signal,
     survey::probing::{TURN, ToProbe, Wait},
@@ -781,11 +781,18 @@ impl Crawler {
             && routing.is_recent(&mut self.context, &self.membership, &located.host))
     }
 
-    /// URLs turned out to be for ourselves.
-    pub(super) fn admit_own(&mut self, located: LocatedHost, items: Vec<Item>) {
-        let arrivals = items.iter().map(|item| item.arrival.clone()).collect();
-        let (crawl, cx, replication, others) = self.crawling();
-        crawl.admit(cx, replication, others, vec![(located, arrivals)], Reply::Own(items));
+    /// URLs turned out to be for ourselves. As many hosts as a member hands over at once are taken in together.
+    pub(super) fn admit_own(&mut self, hosts: Vec<(LocatedHost, Vec<Item>)>) {
+        if !hosts.is_empty() {
+            self.routing.takes_own(&self.context);
+        }
+        for hosts in hosts.chunks(MAX_IN_BATCH) {
+            let arrivals = |items: &[Item]| items.iter().map(|item| item.arrival.clone()).collect();
+            let hand_offs = hosts.iter().map(|(located, items)| (located.clone(), arrivals(items))).collect();
+            let items = hosts.iter().flat_map(|(_, items)| items).cloned().collect();
+            let (crawl, cx, replication, others) = self.crawling();
+            crawl.admit(cx, replication, others, hand_offs, Reply::Own(items));
+        }
     }
 
     /// Sends what may be sent now.
@@ -1525,7 +1532,7 @@ impl Crawler {
         if self.shutdown.is_over() || (self.shutdown.is_draining() && self.routing.outbox().is_empty()) {
             return;
         }
-        let mut bound = Bound::new();
+        let (mut bound, mut own) = (Bound::new(), Vec::new());
         for host in self.routing.due(&self.context) {
             match self.routing.place(&mut self.context, &self.membership, &host) {
                 Place::At(located) if self.is_out_of_scope(&located) => {
@@ -1538,14 +1545,13 @@ impl Crawler {
                         self.routing.hold_back(&self.context, &host);
                         continue;
                     }
-                    if let Some((located, items)) = self.routing.bind(&self.context, &mut bound, located, owner) {
-                        self.admit_own(located, items);
-                    }
+                    own.extend(self.routing.bind(&self.context, &mut bound, located, owner));
                 }
                 Place::Nowhere(items) => self.replication.delivered(&items),
                 Place::Unknown => {}
             }
         }
+        self.admit_own(own);
         self.routing.send(&mut self.context, bound);
     }
 

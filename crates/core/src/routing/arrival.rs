@@ -29,6 +29,9 @@ const STEWARD_PATIENCE: Millis = 15_000;
 /// After so long an owner that did not know of a host is sent its URLs again.
 const OWNER_LEARNS: Millis = 300;
 
+/// URLs for sites of ours are taken in at most once in so long: an address with very many hosts of ours would keep the store busy with each.
+const TOGETHER: Millis = 20;
+
 /// The pause after which a member is to ask again if too many wait for look-ups of ours.
 const LOOK_UP_LATER: Millis = 1_000;
 
@@ -122,7 +125,7 @@ impl Routing {
         self.outbox.take(host)
     }
 
-    /// Notes who owns a host's address, if that is decided. Returns the host's URLs if it is this access point.
+    /// Notes who owns a host's address, if that is decided. Returns the host's URLs if it is this access point and takes some in now.
     pub(crate) fn bind(
         &mut self,
         cx: &Context,
@@ -132,6 +135,11 @@ impl Routing {
     ) -> Option<(LocatedHost, Vec<Item>)> {
         match owner {
             Some(owner) if owner == cx.me => {
+                // Those that come within a moment are taken in together, at one cost in the store.
+                if cx.now.moment < self.own_due {
+                    self.outbox.look_at(&located.host, self.own_due);
+                    return None;
+                }
                 let items = self.outbox.take(&located.host);
                 return Some((located, items));
             }
@@ -139,6 +147,11 @@ impl Routing {
             None => self.outbox.later(&located.host, cx.now.moment),
         }
         None
+    }
+
+    /// URLs for sites of ours are being taken in: the next ones are in a moment.
+    pub(crate) fn takes_own(&mut self, cx: &Context) {
+        self.own_due = cx.now.moment.after(TOGETHER);
     }
 
     /// Sends each owner the next message with what is for it.

@@ -14,6 +14,7 @@ mod tests;
 
 use acknowledgements::Acknowledgements;
 use locator::Locator;
+use nearcrawl_model::time::Moment;
 use outbox::Outbox;
 
 /// URLs on their way to their owners, and those that came from others and are being recorded.
@@ -22,4 +23,6 @@ pub(crate) struct Routing {
     locator: Locator,
     outbox: Outbox,
     acknowledgements: Acknowledgements,
+    /// When URLs for sites of ours may be taken in again.
+    own_due: Moment,
 }
