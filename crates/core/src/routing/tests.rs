@@ -87,6 +87,38 @@ fn what_is_ours_is_returned_and_what_leads_nowhere_is_counted() {
     assert_eq!(cx.counters.nowhere, 1);
 }
 
+#[test]
+fn urls_for_sites_of_ours_are_taken_in_together_after_a_moment() {
+    let (mut cx, _, mut routing) = alone();
+    routing.put([item("http://a.ke/"), item("http://b.ke/"), item("http://c.ke/")]);
+    let mut bind = |cx: &Context, routing: &mut Routing, name: &str| routing.bind(cx, &mut Bound::new(), at(name), Some(cx.me)).is_some();
+    assert!(bind(&cx, &mut routing, "a.ke"), "the first at once");
+    routing.takes_own(&cx);
+    assert!(!bind(&cx, &mut routing, "b.ke") && !bind(&cx, &mut routing, "c.ke") && routing.due(&cx).is_empty());
+    cx.now.moment = cx.now.moment.after(20);
+    assert_eq!(routing.due(&cx), [host("b.ke"), host("c.ke")]);
+    assert!(bind(&cx, &mut routing, "b.ke") && bind(&cx, &mut routing, "c.ke"), "together");
+}
+
+#[test]
+fn an_owner_that_did_not_know_a_host_is_sent_it_again_soon_and_after_that_later() {
+    let (mut cx, members, mut routing) = alone();
+    routing.resolved(&mut cx, &host("a.ke"), Ok(at("a.ke")), |_| None);
+    routing.put([item("http://a.ke/")]);
+    for pause in [300, 2_000] {
+        let mut bound = Bound::new();
+        assert_eq!(routing.bind(&cx, &mut bound, at("a.ke"), Some(OWNER)), None);
+        routing.send(&mut cx, bound);
+        let Some(Command::Peers(PeerCommand::Ask { question, .. })) = cx.commands.pop_back() else { panic!("nothing was sent") };
+        routing.handed_off(&cx, question, Some(Response::HandedOff { not_mine: vec![host("a.ke")] }));
+        cx.now.moment = cx.now.moment.after(pause - 1);
+        assert_eq!(routing.due(&cx), [], "{pause}");
+        cx.now.moment = cx.now.moment.after(1);
+        assert_eq!(routing.due(&cx), [host("a.ke")], "{pause}");
+    }
+    assert_eq!(routing.place(&mut cx, &members, &host("a.ke")), Place::Unknown, "its steward is asked anew");
+}
+
 /// What is looked up by these commands.
 fn looked_up(commands: &[Command]) -> Vec<&Host> {
     commands
