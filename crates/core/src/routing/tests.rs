@@ -91,7 +91,7 @@ fn what_is_ours_is_returned_and_what_leads_nowhere_is_counted() {
 fn urls_for_sites_of_ours_are_taken_in_together_after_a_moment() {
     let (mut cx, _, mut routing) = alone();
     routing.put([item("http://a.ke/"), item("http://b.ke/"), item("http://c.ke/")]);
-    let mut bind = |cx: &Context, routing: &mut Routing, name: &str| routing.bind(cx, &mut Bound::new(), at(name), Some(cx.me)).is_some();
+    let bind = |cx: &Context, routing: &mut Routing, name: &str| routing.bind(cx, &mut Bound::new(), at(name), Some(cx.me)).is_some();
     assert!(bind(&cx, &mut routing, "a.ke"), "the first at once");
     routing.takes_own(&cx);
     assert!(!bind(&cx, &mut routing, "b.ke") && !bind(&cx, &mut routing, "c.ke") && routing.due(&cx).is_empty());
