@@ -46,7 +46,6 @@ mod second_runs;
 mod shared_hierarchy;
 mod small_swarms;
 mod stalled_store;
-mod stranger;
 mod studies;
 mod support;
 mod surveys;
