@@ -57,8 +57,8 @@ const MOVING_HOLDS: Millis = 5_000;
 /// After so long a moved host counts as being at its new address, whether its owner handed it over or not.
 const MOVES_WITHIN: Millis = 600_000;
 
-/// How many look-ups may be under way. They wait for name servers most of the time, and stewards look up for all: with 32, and answers after 30 ms, three
-/// members looked 3,200 names up in a second, and the names of other servers waited for those of an address with very many hosts.
+/// How many look-ups may be under way. They wait for name servers most of the time, and stewards look up for all: with 32, and answers
+/// after 30 ms, three members looked 3,200 names up in a second, and those of other servers waited for those of an address with very many.
 pub(crate) const MAX_RESOLVING: usize = 256;
 
 /// Hosts whose stewards were asked and have not answered. More than that are not on their way at once.

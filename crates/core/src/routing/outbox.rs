@@ -252,8 +252,8 @@ impl Outbox {
         self.busy.get(&to).is_none_or(|until| *until <= now)
     }
 
-    /// Packs a message to an owner from these hosts' queues, up to the limits: one URL of each host, then a second one of each, and so on, so that
-    /// a host with very many URLs delays no other.
+    /// Packs a message to an owner from these hosts' queues, up to the limits: one URL of each host, then a second one of each, and so on, so
+    /// that a host with very many URLs delays no other.
     pub(crate) fn pack(&mut self, question: QuestionId, to: AccessPoint, hosts: &[LocatedHost], now: Moment) -> Vec<HandOff> {
         let (mut room, mut bytes) = (MAX_IN_BATCH, MAX_BYTES_IN_BATCH);
         let mut sent = InFlight { to, items: BTreeMap::new() };
