@@ -324,14 +324,16 @@ mod tests {
         local(&TimeZone::get(zone).unwrap(), WallTime(timestamp.as_millisecond() as u64))
     }
 
-    #[test]
-    fn bytes_among_members_are_spent_once_a_day_across_starts_and_the_crawler_and_the_swarm_hear_of_it() {
+    /// A start with 16 MiB a day for the swarm.
+    fn begin(kept: AllKept) -> (OperatorAllowance, Arc<SwarmMeter>) {
         let text = "[allowance]\nswarm_per_day = \"16MiB\"\ntime_zone = \"UTC\"";
         let config = Config::parse(text, std::path::Path::new("node.toml")).unwrap();
-        let begin = |kept| {
-            let meter: Arc<SwarmMeter> = Arc::default();
-            (OperatorAllowance::new(&config, kept, Arc::default(), Some(Arc::clone(&meter))), meter)
-        };
+        let meter: Arc<SwarmMeter> = Arc::default();
+        (OperatorAllowance::new(&config, kept, Arc::default(), Some(Arc::clone(&meter))), meter)
+    }
+
+    #[test]
+    fn bytes_among_members_are_spent_once_a_day_across_starts_and_the_crawler_and_the_swarm_hear_of_it() {
         let (mut allowance, meter) = begin(AllKept::default());
         let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
         let told = |events: &[Event]| {
@@ -360,12 +362,6 @@ mod tests {
     /// Strangers may ask for what they like, and connect as often as they like: a member still takes subnets.
     #[test]
     fn readers_have_a_share_of_their_own_and_spend_nothing_of_members() {
-        let text = "[allowance]\nswarm_per_day = \"16MiB\"\ntime_zone = \"UTC\"";
-        let config = Config::parse(text, std::path::Path::new("node.toml")).unwrap();
-        let begin = |kept| {
-            let meter: Arc<SwarmMeter> = Arc::default();
-            (OperatorAllowance::new(&config, kept, Arc::default(), Some(Arc::clone(&meter))), meter)
-        };
         let (mut allowance, meter) = begin(AllKept::default());
         let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
         meter.count(3 << 20, false);

@@ -182,9 +182,9 @@ pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, N
     let source_address = config.crawl.source_address;
     let user_agent = config.user_agent();
     let from = config.contact.clone().filter(|contact| contact.contains('@'));
-    let rate = config.allowance.crawl_rate;
-    let fetcher =
-        FetcherConfig { user_agent: user_agent.clone(), from, source_address, limits, key, evaluate: config.crawl.evaluation, rate };
+    let (rate, unread) = (config.allowance.crawl_rate, config.allowance.unread_at_each(config.crawl.max_parallel));
+    let (agent, evaluate) = (user_agent.clone(), config.crawl.evaluation);
+    let fetcher = FetcherConfig { user_agent: agent, from, source_address, limits, key, evaluate, rate, unread };
     let resolver = ResolverConfig {
         servers: config.dns.servers.clone(),
         timeout: config.dns.timeout,

@@ -21,6 +21,8 @@ pub struct FetcherConfig {
     pub evaluate: bool,
     /// Bytes a second over all its connections; none as fast as they come.
     pub rate: Option<u64>,
+    /// How many bytes may have come at each connection that are not read; none as many as the system chooses, which may be megabytes.
+    pub unread: Option<u32>,
 }
 
 /// Why a fetcher or prober cannot be made.

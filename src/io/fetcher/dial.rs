@@ -21,7 +21,7 @@ pub async fn dial(
 ) -> Result<TcpStream, FetchError> {
     let socket = socket(address, source)?;
     if let Some(buffer) = buffer {
-        // Before connecting, for it limits the window. Failing, the rate is the same over a longer time.
+        // Before connecting, for it limits the window. Failing, the rate is the same over a longer time, and more comes that no limit counts.
         let _ = socket.set_recv_buffer_size(buffer);
     }
     policy.check(address).map_err(|_| FetchError::ForbiddenAddress)?;

@@ -74,7 +74,7 @@ impl Fetcher {
 
     /// A fetcher that trusts other roots.
     pub fn with_tls(config: FetcherConfig, policy: impl Into<Arc<AddressPolicy>>, tls: WebTls) -> Result<Fetcher, FetcherConfigError> {
-        let FetcherConfig { user_agent, from, source_address, limits, key, evaluate, rate } = config;
+        let FetcherConfig { user_agent, from, source_address, limits, key, evaluate, rate, unread } = config;
         let product = user_agent.split(['/', ' ']).next().unwrap_or_default().to_owned();
         let agent = header_value(&user_agent).ok_or(FetcherConfigError::UserAgent(user_agent))?;
         let from = match from {
@@ -88,7 +88,7 @@ impl Fetcher {
             tls,
             open: Arc::new(AtomicUsize::new(0)),
             opened: AtomicU64::new(0),
-            wire: Arc::new(Wire::paced(rate)),
+            wire: Arc::new(Wire::paced(rate, unread)),
         };
         let manners = Manners { user_agent: agent, product, from, limits, key, evaluate, buffers: Buffers::default() };
         Ok(Fetcher(Arc::new(Inner { manners, opening, lanes: Lanes::default(), sweeping: AtomicBool::new(false) })))

@@ -37,6 +37,8 @@ pub struct Wire {
     closed: AtomicBool,
     /// How fast; none as fast as they come.
     pace: Option<Pace>,
+    /// How many bytes a connection may hold that nobody has read.
+    unread: Option<u32>,
     /// Streams that wait until more is allowed.
     waiting: Mutex<Vec<Waker>>,
 }
@@ -44,19 +46,20 @@ pub struct Wire {
 impl Default for Wire {
     fn default() -> Wire {
         let (moved, most, low) = (AtomicU64::new(0), AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
-        Wire { moved, most, low, running_out: Notify::new(), closed: AtomicBool::new(false), pace: None, waiting: Mutex::default() }
+        let (closed, waiting) = (AtomicBool::new(false), Mutex::default());
+        Wire { moved, most, low, running_out: Notify::new(), closed, pace: None, unread: None, waiting }
     }
 }
 
 impl Wire {
-    /// With a limit of bytes a second.
-    pub fn paced(rate: Option<u64>) -> Wire {
-        Wire { pace: rate.map(Pace::new), ..Wire::default() }
+    /// With a limit of bytes a second, and of what each connection may hold that nobody has read.
+    pub fn paced(rate: Option<u64>, unread: Option<u32>) -> Wire {
+        Wire { pace: rate.map(Pace::new), unread, ..Wire::default() }
     }
 
     /// How many bytes a socket's own buffer is to hold; none if the system may choose.
     pub fn buffer(&self) -> Option<u32> {
-        self.pace.as_ref().map(Pace::buffer)
+        self.pace.as_ref().map(Pace::buffer).into_iter().chain(self.unread).min()
     }
 
     /// Bytes since the start, with what TCP and IP add by estimate.

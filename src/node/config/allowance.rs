@@ -50,6 +50,12 @@ const MOST: u64 = 1 << 50;
 const SLOWEST: u64 = 16 << 10;
 const FASTEST: u64 = 1 << 40;
 
+/// When a limit is reached nothing more is read, but what has come by then was on the line: at all connections together at most one byte in so
+/// many of the limit, as long as each may hold the least.
+const SHARE_UNREAD: u64 = 200;
+const LEAST_UNREAD: u64 = 16 << 10;
+const MOST_UNREAD: u64 = 1 << 20;
+
 /// More windows than that are a mistake.
 const MAX_WINDOWS: usize = 100;
 
@@ -76,6 +82,13 @@ impl AllowanceConfig {
             section.contradicts(&["hours"], format!("at most {MAX_WINDOWS} windows"));
         }
         config
+    }
+
+    /// How many bytes may have come at each of so many connections that are not read, so that a limit holds on the line, too; none without one.
+    pub fn unread_at_each(&self, connections: u32) -> Option<u32> {
+        let limit = self.crawl_per_day.into_iter().chain(self.crawl_per_month).min()?;
+        let each = limit / SHARE_UNREAD / u64::from(connections.max(1));
+        u32::try_from(each.clamp(LEAST_UNREAD, MOST_UNREAD)).ok()
     }
 }
 
@@ -143,6 +156,16 @@ mod tests {
 
     fn hours(text: &str) -> Vec<(u16, u16)> {
         read(&format!("hours = [{text}]")).unwrap().hours.into_iter().map(|window| (window.from, window.minutes)).collect()
+    }
+
+    #[test]
+    fn with_a_limit_little_may_have_come_that_is_not_read() {
+        let unread = |text: &str, connections| read(text).unwrap().unread_at_each(connections);
+        assert_eq!(unread("crawl_rate = \"500KiB\"\nswarm_per_day = \"1GiB\"", 64), None);
+        let at_all = unread("crawl_per_day = \"1GiB\"\ncrawl_per_month = \"20GiB\"", 64).unwrap() * 64;
+        assert!(((1 << 30) / 250..=(1 << 30) / 200).contains(&at_all), "{at_all}");
+        assert_eq!(unread("crawl_per_month = \"16MiB\"", 64), Some(16 << 10));
+        assert_eq!(unread("crawl_per_day = \"10240GiB\"", 1), Some(1 << 20));
     }
 
     #[test]

@@ -46,6 +46,7 @@ impl Clients {
             key: FingerprintKey([7; 16]),
             evaluate: false,
             rate: None,
+            unread: None,
         };
         Clients {
             resolver: Resolver::new(ResolverConfig { servers: vec![dns.address()], ..ResolverConfig::default() }, policy.clone()).unwrap(),

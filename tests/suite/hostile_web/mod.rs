@@ -133,7 +133,7 @@ fn trusting() -> WebTls {
 fn fetcher(port: u16, limits: FetchLimits) -> Fetcher {
     // Evaluation is on: hostile markup must not stall it either.
     let (user_agent, key) = ("nearcrawl/0 (test)".into(), FingerprintKey([7; 16]));
-    let config = FetcherConfig { user_agent, from: None, source_address: None, limits, key, evaluate: true, rate: None };
+    let config = FetcherConfig { user_agent, from: None, source_address: None, limits, key, evaluate: true, rate: None, unread: None };
     let policy = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()], ports: vec![port], ..AddressPolicy::default() };
     Fetcher::with_tls(config, policy, trusting()).unwrap()
 }

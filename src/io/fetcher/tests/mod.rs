@@ -33,6 +33,7 @@ fn config(limits: FetchLimits) -> FetcherConfig {
         key: KEY,
         evaluate: false,
         rate: None,
+        unread: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Do all connections together keep to a rate, TLS included, and is what waits for it held against no server?
 
 use super::{
+    super::{dial::dial, wire::Wire},
     FetchLimits, Fetcher, config, decoded, order, order_as, policy,
     secure::{SecureSite, test_tls},
     site::{Site, answer},
@@ -13,6 +14,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use tokio::io::AsyncWriteExt;
 
 const RATE: u64 = 256 << 10;
 
@@ -77,4 +79,21 @@ async fn a_server_that_is_slow_itself_still_runs_out_of_time() {
     let report = fetcher.fetch(order(site.address, "/")).await;
     assert_eq!(report.outcome, super::FetchOutcome::Failed(nearcrawl_model::fetch::FetchError::HeadTimeout));
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
+
+/// What came and nobody read was on the line, and no limit has counted it.
+#[tokio::test]
+async fn a_connection_holds_little_that_is_not_read() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (unread, patience) = (Wire::paced(None, Some(16 << 10)).buffer(), Duration::from_secs(5));
+    let stream = dial(address, None, &policy([address.port()]), patience, unread).await.unwrap();
+    let (mut sender, _) = listener.accept().await.unwrap();
+    // Until nothing more is taken.
+    let flood = vec![7; 1 << 20];
+    while tokio::time::timeout(Duration::from_millis(500), sender.write_all(&flood)).await.is_ok() {}
+    let mut buffer = vec![0; 1 << 20];
+    let unread = stream.peek(&mut buffer).await.unwrap();
+    assert!((1..=48 << 10).contains(&unread), "{unread} bytes");
+    assert_eq!(Wire::paced(Some(RATE), Some(20 << 10)).buffer(), Some(20 << 10), "the least of both");
 }

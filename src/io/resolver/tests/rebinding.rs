@@ -66,6 +66,7 @@ async fn ten_thousand_changes_of_mind_bring_no_connection_to_a_forbidden_address
         key: KEY,
         evaluate: false,
         rate: None,
+        unread: None,
     };
     let fetcher = Fetcher::new(config, policy).unwrap();
     let url = PageUrl::parse(&format!("http://changing.test:{port}/")).unwrap();
