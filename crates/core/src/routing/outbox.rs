@@ -290,6 +290,9 @@ impl Outbox {
             if let Some(last) = last_turn(self.last_turns.get(&to), had) {
                 self.last_turns.insert(to, last);
             }
+            // Of owners for whom nothing waits any more nothing is remembered: members come and go.
+            self.busy.retain(|_, until| *until > now);
+            self.last_turns.retain(|owner, _| *owner == to || self.busy.contains_key(owner) || self.behind.contains_key(owner));
             self.in_flight.insert(question, sent);
             // Until the answer; a lost question ends with its own time-out, this is only a second line.
             self.busy.insert(to, now.after(60_000));
