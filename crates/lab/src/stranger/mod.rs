@@ -50,11 +50,11 @@ pub async fn stranger(plan: &StrangerPlan, told: impl Fn(&Step)) -> Result<Outco
     made.map_err(|source| StrangerError::Files { path: workplace.0.clone(), source })?;
     let world = world::World::start(&workplace.0, &plan.program).await?;
     let machine = machine::Machine::start(&world, &plan.tree, &workplace.0)?;
-    let mut course = steps::Course::new(world, machine, plan.package.clone());
+    let mut volunteer = steps::Volunteer::new(world, machine, plan.package.clone());
     let mut outcome = Outcome::default();
     for (name, step) in steps::STEPS {
         let began = Instant::now();
-        let ended = course.take(step).await;
+        let ended = volunteer.take(step).await;
         let seconds = (began.elapsed().as_secs_f64() * 100.0).round() / 100.0;
         let (held, detail_text) = match ended {
             Ok(detail) => (true, detail),
@@ -68,6 +68,6 @@ pub async fn stranger(plan: &StrangerPlan, told: impl Fn(&Step)) -> Result<Outco
         }
     }
     outcome.all_taken = outcome.steps.len() == steps::STEPS.len();
-    course.end().await;
+    volunteer.end().await;
     Ok(outcome)
 }

@@ -27,6 +27,9 @@ const SOON: Duration = Duration::from_secs(10);
 /// Nothing was asked for so long: it is over.
 const SILENCE: Duration = Duration::from_secs(20);
 
+/// Where the package is on the volunteer's machine.
+const PACKAGE: &str = "/tmp/nearcrawl.deb";
+
 /// What the volunteer's line may carry in a day, as in the configuration and in bytes; the least that can be configured.
 const BUDGET: (&str, u64) = ("16MiB", 16 << 20);
 
@@ -63,7 +66,7 @@ pub(super) const STEPS: [(&str, Task); 10] = [
 ];
 
 /// The world, the machine, and what came of it so far.
-pub(super) struct Course {
+pub(super) struct Volunteer {
     world: World,
     machine: Machine,
     package: PathBuf,
@@ -81,9 +84,9 @@ fn must(holds: bool, why: impl FnOnce() -> String) -> Result<(), StrangerError> 
     if holds { Ok(()) } else { Err(StrangerError::NotSo(why())) }
 }
 
-impl Course {
-    pub(super) fn new(world: World, machine: Machine, package: PathBuf) -> Course {
-        Course { world, machine, package, before: BTreeSet::new(), access_point: String::new() }
+impl Volunteer {
+    pub(super) fn new(world: World, machine: Machine, package: PathBuf) -> Volunteer {
+        Volunteer { world, machine, package, before: BTreeSet::new(), access_point: String::new() }
     }
 
     /// Ends everything.
@@ -108,7 +111,7 @@ impl Course {
     }
 
     /// Waits until something is so; `look` says what, or why it is not so yet.
-    async fn until<T>(&mut self, what: &str, look: impl Fn(&Course) -> Result<T, StrangerError>) -> Result<T, StrangerError> {
+    async fn until<T>(&mut self, what: &str, look: impl Fn(&Volunteer) -> Result<T, StrangerError>) -> Result<T, StrangerError> {
         let began = Instant::now();
         loop {
             let why = match look(self) {
@@ -143,9 +146,9 @@ impl Course {
 
     fn install(&mut self) -> Seen {
         self.before = self.machine.changes()?;
-        self.machine.receives(&self.package, "/tmp/nearcrawl.deb")?;
-        self.machine.types(&["dpkg", "--install", "/tmp/nearcrawl.deb"])?;
-        self.machine.types(&["rm", "/tmp/nearcrawl.deb"])?;
+        self.machine.receives(&self.package, PACKAGE)?;
+        self.machine.types(&["dpkg", "--install", PACKAGE])?;
+        self.machine.types(&["rm", PACKAGE])?;
         must(self.machine.processes()? == 0, || "installing it has started something".to_owned())?;
         self.machine.types(&["nearcrawl", "--version"]).map(|said| said.trim().to_owned())
     }
@@ -184,8 +187,8 @@ impl Course {
         self.machine.start_daemon()?;
         let full = NatWorld::is_full(Kind::PortRestricted, self.world.members() + 1);
         let status = self
-            .until("a member that others reach through a relay, with a lease", |course| {
-                let status = course.says(&["status"])?;
+            .until("a member that others reach through a relay, with a lease", |volunteer| {
+                let status = volunteer.says(&["status"])?;
                 let said = [&status["state_text"], &status["members"], &status["reachability"]["state_text"]];
                 must(full(&status), || format!("{said:?}")).map(|()| status)
             })
@@ -200,13 +203,13 @@ impl Course {
 
     async fn crawl(&mut self) -> Seen {
         self.seed(&[FEW])?;
-        let pages = |course: &Course| {
-            let pages = course.asked(FEW, 0).into_iter().filter(|request| request.method == "GET" && request.status == Some(200));
+        let pages = |volunteer: &Volunteer| {
+            let pages = volunteer.asked(FEW, 0).into_iter().filter(|request| request.method == "GET" && request.status == Some(200));
             pages.map(|request| request.path).collect::<Vec<_>>()
         };
         let seen = self
-            .until("the volunteer's daemon has asked for every page of its first server", |course| {
-                let seen = pages(course);
+            .until("the volunteer's daemon has asked for every page of its first server", |volunteer| {
+                let seen = pages(volunteer);
                 must(seen.len() >= FEW_PAGES, || format!("{seen:?}")).map(|()| seen)
             })
             .await?;
@@ -216,8 +219,8 @@ impl Course {
 
     async fn totals(&mut self) -> Seen {
         let results = self
-            .until("exact totals at another member, with that server", |course| {
-                let results = course.world.ask(2, &["results"])?;
+            .until("exact totals at another member, with that server", |volunteer| {
+                let results = volunteer.world.ask(2, &["results"])?;
                 let total = &results["summary"]["total"];
                 let whole = results["exact"] == true && results["whole_runs"] == true && total["pages"] == FEW_PAGES;
                 must(whole, || format!("exact {}, {total}, {}", results["exact"], results["in_transition_text"])).map(|()| results)
@@ -232,8 +235,8 @@ impl Course {
     async fn opt_out(&mut self) -> Seen {
         let [no, witness] = MANY;
         self.seed(&MANY)?;
-        self.until("both are being crawled by the volunteer's daemon", |course| {
-            let asked = [no, witness].map(|host| course.asked(host, 0).len());
+        self.until("both are being crawled by the volunteer's daemon", |volunteer| {
+            let asked = [no, witness].map(|host| volunteer.asked(host, 0).len());
             must(asked.iter().all(|asked| *asked >= WITNESSES), || format!("{asked:?} requests"))
         })
         .await?;
@@ -241,17 +244,17 @@ impl Course {
         self.world.zone().set(record, Reply::Texts(vec!["no-crawl".to_owned()]));
         let told_at = self.world.log().now();
         self.world.ask(0, &["opt-out", "add", no])?;
-        self.until("the opt-out is in force at the volunteer's daemon", |course| {
-            let listed = course.says(&["opt-out", "list"])?;
+        self.until("the opt-out is in force at the volunteer's daemon", |volunteer| {
+            let listed = volunteer.says(&["opt-out", "list"])?;
             let in_force = listed.as_array().into_iter().flatten().any(|one| one["subject"] == no && one["in_force"] == true);
             must(in_force, || listed.to_string())
         })
         .await?;
         let listed_after = self.world.log().now().saturating_sub(told_at);
         let since = self.world.log().len();
-        self.until("the other server is crawled on", |course| {
-            let asked = course.asked(witness, since).len();
-            must(asked >= WITNESSES && course.world.log().now() >= told_at + SOON, || format!("{asked} requests"))
+        self.until("the other server is crawled on", |volunteer| {
+            let asked = volunteer.asked(witness, since).len();
+            must(asked >= WITNESSES && volunteer.world.log().now() >= told_at + SOON, || format!("{asked} requests"))
         })
         .await?;
         let late = |request: &RequestSeen| request.host == no && request.start >= told_at + SOON;
@@ -264,20 +267,20 @@ impl Course {
     /// Long pages, until the day's bytes are spent: then the volunteer's daemon asks nothing more, and others go on in its place.
     async fn budget(&mut self) -> Seen {
         self.seed(&LONG)?;
-        self.until("the bytes of the day are spent", |course| {
-            let status = course.says(&["status"])?;
+        self.until("the bytes of the day are spent", |volunteer| {
+            let status = volunteer.says(&["status"])?;
             let (state, used) = (&status["state"], status["allowance"]["day_bytes"].as_u64().unwrap_or_default());
             // What would not fit any more is not begun, and goes to another member.
-            let given_away = course.asked_by_others(&LONG, 0) > 0;
+            let given_away = volunteer.asked_by_others(&LONG, 0) > 0;
             must((state == "stopped" || given_away) && used >= BUDGET.1 * 9 / 10, || format!("{}, {used} bytes", status["state_text"]))
         })
         .await?;
         let (counted, since, requests) = (self.machine.counted()?, self.world.log().len(), self.asked_in_all());
         // Others may have none of these servers: whoever owns them asks each once a second, so that nothing for as long as this is the end of it.
         let spent_at = self.world.log().now();
-        self.until("others crawl on, or nobody does", |course| {
-            let others = course.asked_by_others(&LONG, since);
-            let silent = course.world.log().now() >= spent_at + SILENCE;
+        self.until("others crawl on, or nobody does", |volunteer| {
+            let others = volunteer.asked_by_others(&LONG, since);
+            let silent = volunteer.world.log().now() >= spent_at + SILENCE;
             must(others >= WITNESSES || silent, || format!("{others} requests"))
         })
         .await?;
