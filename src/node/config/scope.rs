@@ -43,7 +43,7 @@ fn scope_host(value: &DeValue<'_>) -> Parsed<Host> {
         Some(tld) if tld == host.as_str() && tld != "localhost" => {
             Err(format!("this is a top-level domain; write it under scope.tlds: [\"{tld}\"]"))
         }
-        Some(_) if host.as_str().contains('.') && psl::domain_str(host.as_str()).is_none() => {
+        Some(_) if host.as_str().contains('.') && host.registrable().is_none() => {
             Err("the names under this public suffix have different owners; name the registered domains, like \"example.co.ke\"".to_owned())
         }
         _ => Ok(host),
