@@ -47,7 +47,7 @@ release: ## the daemon, optimised: 10 minutes for the first time, 3 after a chan
 	@scripts/build.sh release
 
 .PHONY: build
-build: ## the daemon to install, optimised as a whole: 15 minutes for the first time, 7 after a change
+build: ## the daemon to install, small and optimised as a whole: 10 minutes for the first time, 4 after a change
 	@scripts/setup.sh
 	@scripts/build.sh dist
 

@@ -52,5 +52,12 @@ while $running; do
 done
 ! $terminal || printf '\r\033[K' >&2
 trap - EXIT
-cargo build --locked --quiet --profile "$profile" --package nearcrawl --bin nearcrawl
+# The relocations of what is installed are packed, 1.5 MB less, if this machine's C library can read them: from 2.36 on, which the package
+# names then.
+link=()
+libc=$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d ' ' -f 2)
+if [ "$profile" = dist ] && [ "$(printf '2.36\n%s\n' "${libc:-0}" | sort -V | head -n 1)" = 2.36 ]; then
+    link=(-C link-arg=-Wl,-z,pack-relative-relocs)
+fi
+cargo rustc --locked --quiet --profile "$profile" --package nearcrawl --bin nearcrawl -- "${link[@]}"
 echo "built $out/nearcrawl in $((SECONDS / 60)) min $((SECONDS % 60)) s" >&2
