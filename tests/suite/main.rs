@@ -46,6 +46,7 @@ mod second_runs;
 mod shared_hierarchy;
 mod small_swarms;
 mod stalled_store;
+mod stranger;
 mod studies;
 mod support;
 mod surveys;
