@@ -131,6 +131,11 @@ fn swarm_bytes(view: &AllowanceView) -> String {
     format!("{day}, {}", used(view.swarm_month_bytes, None, "this month"))
 }
 
+/// Memory of the process, of what it may use.
+fn memory(view: &AllowanceView) -> String {
+    view.memory_limit_bytes.map_or_else(|| bytes(view.memory_bytes), |limit| format!("{} of {}", bytes(view.memory_bytes), bytes(limit)))
+}
+
 /// What name servers were asked.
 fn questions(view: &AllowanceView) -> String {
     let delayed = view.dns_questions_delayed;
@@ -168,6 +173,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ("connections", format!("{} open to web servers", view.open_connections)),
         ("hierarchy", hierarchy(&view.hierarchy)),
         ("store", store(&view.store)),
+        ("memory", memory(&view.allowance)),
     ];
     lines.extend([
         ("web bytes", crawl_bytes(&view.allowance)),

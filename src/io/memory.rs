@@ -19,8 +19,16 @@ pub fn give_back_freed() {
     }
 }
 
+/// How much memory of this process is resident, in bytes, its program included; none where the system does not tell.
+pub fn resident() -> Option<u64> {
+    let pages: u64 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse().ok()?;
+    // SAFETY: it reads a number of the system and changes nothing.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+    pages.checked_mul(page)
+}
+
 /// How much memory the system lets this process use, in bytes: the smallest limit of its control groups, or of its address space; none if
-/// there is no limit.
+/// there is no limit. Beyond `memory.high` nothing is ended, but slowed down until it is of no use.
 pub fn limit() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let of_groups = limit_of_groups(std::path::Path::new("/sys/fs/cgroup"), &groups);
@@ -36,16 +44,16 @@ fn limit_of_groups(root: &std::path::Path, groups: &str) -> Option<u64> {
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };
-        let (base, file) = match controllers {
-            "" => (root.to_owned(), "memory.max"),
-            _ if controllers.split(',').any(|one| one == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
+        let (base, files) = match controllers {
+            "" => (root.to_owned(), ["memory.max", "memory.high"].as_slice()),
+            _ if controllers.split(',').any(|one| one == "memory") => (root.join("memory"), ["memory.limit_in_bytes"].as_slice()),
             _ => continue,
         };
         let group = base.join(group.trim_start_matches('/'));
         for group in group.ancestors().take_while(|at| at.starts_with(&base)) {
             // "max" is no limit, and version 1 writes one by a number beyond all memory.
-            let limit = std::fs::read_to_string(group.join(file)).ok().and_then(|text| text.trim().parse::<u64>().ok());
-            limits.extend(limit.filter(|limit| *limit < 1 << 60));
+            let read = |file: &&str| std::fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
+            limits.extend(files.iter().filter_map(read).filter(|limit| *limit < 1 << 60));
         }
     }
     limits.into_iter().min()
@@ -65,6 +73,8 @@ mod tests {
         fs::write(inner.join("memory.max"), "max\n").unwrap();
         fs::write(root.join("a.slice/memory.max"), "134217728\n").unwrap();
         assert_eq!(limit_of_groups(root, "0::/a.slice/b.service\n"), Some(128 << 20));
+        fs::write(inner.join("memory.high"), "100663296\n").unwrap();
+        assert_eq!(limit_of_groups(root, "0::/a.slice/b.service\n"), Some(96 << 20), "where it is slowed down");
         fs::create_dir_all(root.join("memory/docker/x")).unwrap();
         fs::write(root.join("memory/memory.limit_in_bytes"), "9223372036854771712\n").unwrap();
         fs::write(root.join("memory/docker/x/memory.limit_in_bytes"), "67108864\n").unwrap();

@@ -2,6 +2,7 @@
 
 use super::{
     config::Config,
+    memory_limit::MemoryLimit,
     query::{PauseReply, Reply},
 };
 use crate::io::{fetcher::Wire, resolver::Resolver, swarm::SwarmMeter};
@@ -42,6 +43,7 @@ pub struct OperatorAllowance {
     told: Option<Rest>,
     outlook: Outlook,
     swarm: SwarmAllowance,
+    memory: MemoryLimit,
     rate: Option<u64>,
     /// Whether no bytes were left.
     is_spent: bool,
@@ -144,6 +146,7 @@ impl OperatorAllowance {
             told: None,
             outlook,
             swarm,
+            memory: MemoryLimit::new(given.memory),
             rate,
             is_spent: false,
             keeping: false,
@@ -165,7 +168,9 @@ impl OperatorAllowance {
 
     /// Reads the clock and the meter.
     pub fn look(&mut self, wall: WallTime, now: Instant) -> Look {
-        let rest = self.read(wall);
+        self.memory.look(now);
+        let full = self.memory.full().map(|limit| Rest::MemoryFull { limit });
+        let rest = self.read(wall).or(full);
         let may_keep = !self.keeping && self.again.is_none_or(|again| again <= now);
         let due = |allowance: &mut Allowance| if may_keep { allowance.due() } else { None };
         let (swarm, readers) = (due(&mut self.swarm.allowance), due(&mut self.swarm.readers));
@@ -180,7 +185,8 @@ impl OperatorAllowance {
         let mut events = Vec::new();
         // While it rests there is nothing to foretell.
         let back_at = if rest.is_none() { self.allowance.back_at(wall) } else { None };
-        let outlook = Outlook { back_at, swarm_spent: self.swarm.is_spent() };
+        let memory_nearly_full = self.memory.nearly_full().is_some();
+        let outlook = Outlook { back_at, swarm_spent: self.swarm.is_spent(), memory_nearly_full };
         if rest != self.told {
             events.push(Event::Rest(rest.clone()));
         }
@@ -280,7 +286,10 @@ impl OperatorAllowance {
     /// What people are told of it.
     pub fn view(&self) -> AllowanceView {
         let swarm = self.swarm.allowance.view();
+        let (memory_bytes, memory_limit_bytes) = self.memory.view();
         AllowanceView {
+            memory_bytes,
+            memory_limit_bytes,
             rate_limit_bytes: self.rate,
             swarm_day_bytes: swarm.day_bytes,
             swarm_day_limit_bytes: swarm.day_limit_bytes,
@@ -297,7 +306,8 @@ impl OperatorAllowance {
         let spent = self.swarm.limit.filter(|_| self.outlook.swarm_spent).map(|limit| Reserve::SwarmSpent { limit });
         let of_readers = self.swarm.readers_limit.filter(|_| self.swarm.readers_spent()).map(|limit| Reserve::ReadersSpent { limit });
         let departing = self.outlook.back_at.map(|back| Reserve::Departing { back_in: back.0.saturating_sub(wall.0) });
-        let notes_text = spent.into_iter().chain(of_readers).chain(departing).map(|reserve| reserve.to_string()).collect();
+        let memory = self.memory.nearly_full().map(|limit| Reserve::MemoryNearlyFull { limit });
+        let notes_text = spent.into_iter().chain(of_readers).chain(memory).chain(departing).map(|reserve| reserve.to_string()).collect();
         AllowanceView { dns_questions, dns_questions_delayed, notes_text, ..self.view() }
     }
 }

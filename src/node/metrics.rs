@@ -233,6 +233,7 @@ impl Metrics {
             ("swarm-day", allowance.swarm_day_bytes, allowance.swarm_day_limit_bytes),
             ("readers-day", allowance.readers_day_bytes, allowance.readers_day_limit_bytes),
             ("swarm-month", allowance.swarm_month_bytes, None),
+            ("memory", allowance.memory_bytes, allowance.memory_limit_bytes),
         ];
         for (budget, used, limit) in budgets {
             set(&self.budget_used.get_or_create(&label("budget", budget)), used);

@@ -74,6 +74,8 @@ pub struct Outlook {
     pub back_at: Option<WallTime>,
     /// The bytes among members are spent.
     pub swarm_spent: bool,
+    /// It uses nearly as much memory as it may.
+    pub memory_nearly_full: bool,
 }
 
 /// Until when it is paused.

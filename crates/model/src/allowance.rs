@@ -31,12 +31,17 @@ pub enum Rest {
         /// How many it may be.
         limit: u64,
     },
+    /// The process uses more memory than it may.
+    MemoryFull {
+        /// How many bytes it may be.
+        limit: u64,
+    },
 }
 
 impl Rest {
-    /// Whether a limit of bytes is reached.
+    /// Whether a limit is reached, of bytes or of memory.
     pub fn is_spent(&self) -> bool {
-        matches!(self, Rest::DaySpent { .. } | Rest::MonthSpent { .. })
+        matches!(self, Rest::DaySpent { .. } | Rest::MonthSpent { .. } | Rest::MemoryFull { .. })
     }
 }
 
@@ -52,6 +57,9 @@ impl fmt::Display for Rest {
             }
             Rest::MonthSpent { limit } => {
                 write!(f, "its {} of this month (allowance.crawl_per_month) are spent; it continues in the next one", Size(*limit))
+            }
+            Rest::MemoryFull { limit } => {
+                write!(f, "it uses more than its {} of memory (allowance.memory); it continues when it uses a sixteenth less", Size(*limit))
             }
         }
     }
@@ -120,6 +128,12 @@ pub struct AllowanceView {
     /// How many of these are served: their share of the limit; left out without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readers_day_limit_bytes: Option<u64>,
+    /// Memory of the process that is resident, as the system counts it; 0 where it does not tell.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// How much it may be; left out without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<u64>,
     /// Questions sent to name servers since the start, repeated ones included.
     #[serde(default)]
     pub dns_questions: u64,
@@ -144,6 +158,11 @@ pub enum Reserve {
         /// How many bytes they may be a day.
         limit: u64,
     },
+    /// It uses nearly as much memory as it may.
+    MemoryNearlyFull {
+        /// How many bytes it may be.
+        limit: u64,
+    },
     /// Soon it may ask nothing for long.
     Departing {
         /// In how long it may again.
@@ -165,6 +184,12 @@ impl fmt::Display for Reserve {
                 f,
                 "its {} of today for programs that are no members, a quarter of allowance.swarm_per_day, are spent: it refuses their questions \
                  until tomorrow",
+                Size(*limit)
+            ),
+            Reserve::MemoryNearlyFull { limit } => write!(
+                f,
+                "it uses more than seven eighths of its {} of memory (allowance.memory): no further subnets are taken until it is less than \
+                 three quarters",
                 Size(*limit)
             ),
             Reserve::Departing { back_in } => write!(

@@ -20,6 +20,8 @@ pub struct AllowanceConfig {
     pub crawl_rate: Option<u64>,
     /// Bytes to and from members a day; none without a limit.
     pub swarm_per_day: Option<u64>,
+    /// Memory of the process in bytes; what the system's limits leave, if it is not given.
+    pub memory: Option<u64>,
     /// So long before it may ask nothing for long, subnets with work are given to other members; zero keeps them.
     pub hand_over_before: Duration,
     /// When it may ask servers; always, if empty.
@@ -35,6 +37,7 @@ impl Default for AllowanceConfig {
             crawl_per_month: None,
             crawl_rate: None,
             swarm_per_day: None,
+            memory: None,
             hand_over_before: Duration::from_secs(600),
             hours: Vec::new(),
             time_zone: None,
@@ -49,6 +52,10 @@ const MOST: u64 = 1 << 50;
 /// The least and the most bytes a second: with less a long page would keep its server for minutes.
 const SLOWEST: u64 = 16 << 10;
 const FASTEST: u64 = 1 << 40;
+
+/// The least and the most memory: the program alone takes about as much.
+const LEAST_MEMORY: u64 = 32 << 20;
+const MOST_MEMORY: u64 = 1 << 44;
 
 /// When a limit is reached nothing more is read, but what has come by then was on the line: at all connections together at most one byte in so
 /// many of the limit, as long as each may hold the least.
@@ -69,6 +76,7 @@ impl AllowanceConfig {
             crawl_per_month: section.take("crawl_per_month", None, size),
             crawl_rate: section.take("crawl_rate", None, rate),
             swarm_per_day: section.take("swarm_per_day", None, size),
+            memory: section.take("memory", None, |value| values::size(LEAST_MEMORY..=MOST_MEMORY)(value).map(Some)),
             hand_over_before: section.take("hand_over_before", Duration::from_secs(600), ahead),
             hours: section.list("hours", Vec::new(), windows).into_iter().flatten().collect(),
             time_zone: section.take("time_zone", None, time_zone),
@@ -189,7 +197,7 @@ mod tests {
         assert_eq!((config.crawl_rate, config.swarm_per_day), (Some(500 << 10), Some(1 << 30)));
         assert_eq!(config.hand_over_before, Duration::from_secs(1_200));
         assert_eq!(read("hand_over_before = \"0s\"").unwrap().hand_over_before, Duration::ZERO);
-        for wrong in ["crawl_rate = \"1KiB\"", "swarm_per_day = \"1MiB\"", "hand_over_before = \"1d\""] {
+        for wrong in ["crawl_rate = \"1KiB\"", "swarm_per_day = \"1MiB\"", "memory = \"31MiB\"", "hand_over_before = \"1d\""] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -7,7 +7,7 @@ use std::{net::SocketAddr, time::Duration};
 const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");
 
 /// Keys that have no default: the example shows how a value would look.
-const WITHOUT_DEFAULT: [&str; 10] = [
+const WITHOUT_DEFAULT: [&str; 11] = [
     "swarm = ",
     "pre_shared_key_file",
     "source_address",
@@ -16,6 +16,7 @@ const WITHOUT_DEFAULT: [&str; 10] = [
     "crawl_per_",
     "crawl_rate",
     "swarm_per_",
+    "memory = \"512",
     "hours",
     "time_zone",
 ];
