@@ -120,7 +120,7 @@ pub struct InviteArgs {
     /// It may invite others (with the root key only)
     #[arg(long)]
     inviter: bool,
-    /// For how long, in days, weeks or years
+    /// For how long, like 12h, 90d or 1y
     #[arg(long, value_name = "TIME", default_value = "1y", value_parser = length)]
     expires: Millis,
     /// What people call it
@@ -197,17 +197,22 @@ pub async fn swarm(command: SwarmCommand, style: Style) -> Result<String, Comman
     }
 }
 
-/// Days, weeks or years, in milliseconds.
+/// A day in milliseconds.
+const DAY: Millis = 86_400_000;
+
 fn length(text: &str) -> Result<Millis, String> {
-    let wanted = || "write a whole number of days, weeks or years, like 90d, 12w or 1y".to_owned();
-    let days = match text.chars().last() {
-        Some('d') => 1,
-        Some('w') => 7,
-        Some('y') => 365,
+    let wanted = || "write a whole number of seconds, minutes, hours, days, weeks or years, like 12h, 90d or 1y".to_owned();
+    let unit: Millis = match text.chars().last() {
+        Some('s') => 1_000,
+        Some('m') => 60_000,
+        Some('h') => 3_600_000,
+        Some('d') => DAY,
+        Some('w') => 7 * DAY,
+        Some('y') => 365 * DAY,
         _ => return Err(wanted()),
     };
     let number: u64 = text[..text.len() - 1].parse::<u32>().map(u64::from).map_err(|_| wanted())?;
-    if number == 0 || number * days > 36_500 { Err(wanted()) } else { Ok(number * days * 86_400_000) }
+    if number == 0 || number * unit > 36_500 * DAY { Err(wanted()) } else { Ok(number * unit) }
 }
 
 fn member(text: &str) -> Result<AccessPoint, CommandError> {
@@ -390,8 +395,11 @@ fn join(args: &JoinArgs) -> Result<String, CommandError> {
     if args.json {
         return json(&invitation(&certificate, &signed, Some(path)));
     }
-    let mut told =
-        format!("{}\n  the certificate is in {}; it is shown from the next start of the daemon on\n", said(&certificate), path.display());
+    let mut told = format!(
+        "{}\n  the certificate is in {}; a daemon that runs shows it after SIGHUP (systemctl kill -s HUP nearcrawl)\n",
+        said(&certificate),
+        path.display()
+    );
     if rule.swarm.is_none() || rule.mode != AdmissionMode::Invite {
         told += &format!("  the configuration does not ask others for theirs yet; write into it:\n\n{}", section(&root));
     }
@@ -458,9 +466,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_days_weeks_or_years() {
-        let day = 86_400_000;
-        assert_eq!((length("90d"), length("2w"), length("1y")), (Ok(90 * day), Ok(14 * day), Ok(365 * day)));
+    fn lengths_are_seconds_to_years() {
+        assert_eq!((length("90d"), length("2w"), length("1y")), (Ok(90 * DAY), Ok(14 * DAY), Ok(365 * DAY)));
+        assert_eq!((length("12h"), length("30m"), length("40s")), (Ok(DAY / 2), Ok(DAY / 48), Ok(40_000)));
         for wrong in ["", "1", "d", "0d", "-1d", "1.5y", "101y", "1é"] {
             assert!(length(wrong).unwrap_err().contains("90d"), "{wrong}");
         }

@@ -1,15 +1,17 @@
-//! SIGHUP: the configuration's file is read again, for the rules on which hosts are crawled, and so is the hierarchy that it names.
+//! SIGHUP: the configuration's file is read again, for the rules on which hosts are crawled, and so are the hierarchy that it names and the
+//! certificate in the state directory.
 //!
 //! It is listened for before anything else is done: a signal that comes while the daemon starts would end the process, by the system's default.
 
 use super::{
+    admission_files,
     config::{Config, ConfigError, CrawlConfig, NotReady, ScopeConfig},
     error::NodeError,
     snapshot_store::SnapshotStore,
 };
 use crate::io::tasks::{self, TaskKind};
 use nearcrawl_hierarchy::Hierarchy;
-use nearcrawl_model::{edition::Edition, view::counted};
+use nearcrawl_model::{admission::SignedAdmission, edition::Edition, view::counted};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -58,6 +60,8 @@ pub enum Reread {
     Rules(Box<(ScopeConfig, CrawlConfig)>, String),
     /// Another hierarchy than the one in use.
     Hierarchy(Edition, Arc<Hierarchy>),
+    /// The certificate in the state directory, which may be the one that is shown.
+    Certificate(Box<SignedAdmission>),
 }
 
 impl Reloads {
@@ -95,6 +99,11 @@ impl Reloads {
             }
             if let Some(hierarchy) = known.and_then(|known| hierarchy(&snapshots, &running, &known)) {
                 let _ = told.blocking_send(hierarchy);
+            }
+            match admission_files::certificate(&running) {
+                Ok(None) => {}
+                Ok(Some(signed)) => drop(told.blocking_send(Reread::Certificate(Box::new(signed)))),
+                Err(why) => tracing::error!("SIGHUP: the certificate cannot be read, and the one before is shown: {why}"),
             }
         });
     }

@@ -40,7 +40,7 @@ use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     address::DeniedRanges,
-    admission::SignedAdmission,
+    admission::{Admission, SignedAdmission},
     exported::ExportQuery,
     ids::SiteNumber,
     ids::Ticket,
@@ -380,8 +380,8 @@ impl Daemon {
         }
     }
 
-    /// SIGHUP: the operator may have changed the rules on hosts, or put another hierarchy where the configuration names one. The rest of the
-    /// configuration is read at the next start.
+    /// SIGHUP: the operator may have changed the rules on hosts, put another hierarchy where the configuration names one, or another
+    /// certificate into the state directory. The rest of the configuration is read at the next start.
     fn look_again(&self, tell: &mpsc::Sender<Reread>) {
         let known = self.crawler.view().editions().map(|(_, known)| known);
         self.reloads.read(&self.config, known, self.snapshots.clone(), tell.clone());
@@ -391,6 +391,7 @@ impl Daemon {
     fn take_in(&mut self, reread: Reread) {
         match reread {
             Reread::Hierarchy(edition, hierarchy) => self.hear(Event::Given { edition, hierarchy }),
+            Reread::Certificate(signed) => self.renew(*signed),
             Reread::Rules(rules, text) => {
                 self.settings.adopt(&text, reload::is_rule);
                 let before = setup::scope(&self.config);
@@ -405,6 +406,23 @@ impl Daemon {
                 self.hear(Event::Scope(Box::new(scope)));
             }
         }
+    }
+
+    /// A certificate is in the state directory: if it is another one, and made out to this access point, it is shown from now on.
+    fn renew(&mut self, signed: SignedAdmission) {
+        let Some(root) = self.config.admission.rule.swarm.filter(|_| self.identity.certificate.as_ref() != Some(&signed)) else { return };
+        let certificate = match signed.open(&root) {
+            Ok(Admission::Certificate(one)) if one.member == self.identity.access_point => one,
+            Ok(Admission::Certificate(one)) => {
+                return tracing::error!("SIGHUP: the certificate is made out to {}, and the one before is shown", one.member);
+            }
+            Ok(Admission::Expulsion(_)) => return tracing::error!("SIGHUP: an expulsion is no certificate, and the one before is shown"),
+            Err(why) => return tracing::error!("SIGHUP: the certificate does not count, and the one before is shown: {why}"),
+        };
+        tracing::info!("SIGHUP: another certificate is shown to members from now on, until {}", certificate.expires);
+        self.identity.certificate = Some(signed.clone());
+        self.executor.tell(SwarmCommand::Show(Box::new(signed.clone())));
+        self.hear(Event::Admission(AdmissionEvent::Shown(Box::new(signed))));
     }
 
     /// The first request to stop begins it; a second one ends it.

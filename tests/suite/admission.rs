@@ -98,6 +98,13 @@ async fn count(swarm: &mut Swarm, daemons: &[usize], alive: u64, limit: Duration
         .await;
 }
 
+/// The certificate in the state directory is read again.
+fn hang_up(swarm: &Swarm, daemon: usize) {
+    let process = swarm.daemons[daemon].process().unwrap();
+    // SAFETY: plain system call; the test has started the process and not waited for its end.
+    unsafe { libc::kill(process.cast_signed(), libc::SIGHUP) };
+}
+
 /// Requests that these daemons made.
 fn requests_of(swarm: &Swarm, daemons: &[usize]) -> Vec<RequestSeen> {
     let by: BTreeSet<IpAddr> = daemons.iter().map(|daemon| swarm.daemons[*daemon].address.into()).collect();
@@ -133,15 +140,26 @@ async fn who_is_not_invited_is_told_so_and_an_expelled_inviter_is_gone_with_whom
     guard(&swarm, LATE, &section);
     swarm.daemons[LATE].start(&swarm.common).unwrap();
     says(&mut swarm, LATE, "state_text", "not invited: ", LONG_ENOUGH).await;
-    assert!(swarm.daemons[LATE].stop().await);
 
     // The inviter invites it, with the key of its daemon; it makes no inviters.
     let inviters_key = state_dir(&swarm, INVITER).join("key").display().to_string();
     let late = swarm.daemons[LATE].access_point.clone();
     let refused = nearcrawl(&["swarm", "invite", "--key", &inviters_key, &late, "--inviter"]).await;
     assert!(refused.code == Some(65) && refused.complained.contains("only the root key"), "{refused:?}");
+    // It goes in while it runs, once with a certificate that ends soon, and once with the one that follows.
+    invite(&swarm, LATE, &inviters_key, &["--label", "Kisumu", "--expires", "40s"]).await;
+    hang_up(&swarm, LATE);
+    count(&mut swarm, &[0, INVITER, 2, LATE], 4, LONG_ENOUGH).await;
     invite(&swarm, LATE, &inviters_key, &["--label", "Kisumu"]).await;
-    swarm.start([LATE]).await;
+    hang_up(&swarm, LATE);
+    let log = file(&swarm, &format!("{}.log", swarm.daemons[LATE].address));
+    let shown = async || {
+        let said = fs::read_to_string(&log).unwrap();
+        if said.matches("another certificate is shown to members").count() == 2 { Ok(()) } else { Err(said) }
+    };
+    swarm.until("the second certificate is shown", LONG_ENOUGH, shown).await;
+    tokio::time::sleep(Duration::from_secs(41)).await;
+    count(&mut swarm, &[0, INVITER, 2, LATE], 4, SOON).await;
     let listed: Value = serde_json::from_str(&swarm.cli(2, &["swarm", "members", "--json"]).await).unwrap();
     let of_late = listed["certificates"].as_array().unwrap().iter().find(|one| one["access_point"] == *late).unwrap().clone();
     assert_eq!((of_late["invited_by"].as_str(), of_late["label"].as_str()), (Some(&*swarm.daemons[INVITER].access_point), Some("Kisumu")));

@@ -25,7 +25,7 @@ pub struct SwarmConfig {
     pub secrets: Option<SwarmSecrets>,
     /// Whom it lets in, until [`super::SwarmCommand::Guard`] says otherwise.
     pub gate: Arc<Gate>,
-    /// The certificate that it shows others.
+    /// The certificate that it shows others, until [`super::SwarmCommand::Show`] gives another.
     pub certificate: Option<SignedAdmission>,
     /// Which hierarchy addresses are placed by.
     pub hierarchy_hash: [u8; 32],

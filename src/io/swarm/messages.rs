@@ -55,6 +55,8 @@ pub enum SwarmCommand {
     },
     /// Let in only who passes this gate, and hang up on the members that do not any more.
     Guard(Arc<Gate>),
+    /// Show this certificate in every hello from now on, in place of the one before.
+    Show(Box<SignedAdmission>),
     /// Use these addresses to reach a member from now on, in place of those known before.
     Remember {
         /// The member.

@@ -277,6 +277,7 @@ impl Runner {
                 self.config.gate = gate;
                 self.judge_members();
             }
+            SwarmCommand::Show(certificate) => self.config.certificate = Some(*certificate),
             SwarmCommand::Remember { peer, addresses } => self.remember(peer, &addresses),
             SwarmCommand::Stop => {}
         }
