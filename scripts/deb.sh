@@ -58,11 +58,8 @@ if [ -z "${depends:-}" ]; then
     depends=$(ldd "$work/nearcrawl" | awk '$3 ~ /^\// { print $3 }' | xargs -r -n 1 readlink -f | xargs -r dpkg -S 2>/dev/null | sed 's/:.*//' | sort -u | paste -sd, - | sed 's/,/, /g')
 fi
 # Packed relocations are no symbol, and dpkg-shlibdeps does not see who needs them: the C library reads them from 2.36 on.
-if objdump -p "$work/nearcrawl" | grep -q GLIBC_ABI_DT_RELR; then
-    least=$(sed -n 's/.*libc6 (>= \([0-9.]*\)).*/\1/p' <<<"$depends")
-    newest=$(printf '2.36\n%s\n' "${least:-0}" | sort -V | tail -n 1)
-    depends=$(sed "s/libc6\( (>= [0-9.]*)\)\?/libc6 (>= $newest)/" <<<"$depends")
-fi
+relocations=$(objdump -p "$work/nearcrawl")
+[[ "$relocations" != *GLIBC_ABI_DT_RELR* ]] || depends="${depends:+$depends, }libc6 (>= 2.36)"
 installed=$(du -k --apparent-size -s "$root" | cut -f 1)
 sed -e "s|@VERSION@|$version|" -e "s|@ARCH@|$arch|" -e "s|@MAINTAINER@|$maintainer|" -e "s|@SIZE@|$installed|" -e "s|@DEPENDS@|$depends|" \
     packaging/control.in >"$root/DEBIAN/control"

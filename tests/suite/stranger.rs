@@ -11,10 +11,11 @@ use std::{path::PathBuf, time::Duration};
 
 /// The tree that scripts/debian-tree.sh has made here, else the one of this machine.
 fn tree() -> String {
-    let cache = std::env::var("NEARCRAWL_CACHE").unwrap_or_default();
-    let made = std::fs::read_dir(cache).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
-    let whole = made.filter(|path| path.join(".whole").exists()).max();
-    whole.unwrap_or_else(|| PathBuf::from("/")).display().to_string()
+    let cache = PathBuf::from(std::env::var("NEARCRAWL_CACHE").unwrap_or_default());
+    let system = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let release = system.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let made = release.map(|release| cache.join(format!("debian-{release}"))).filter(|path| path.join(".whole").exists());
+    made.unwrap_or_else(|| PathBuf::from("/")).display().to_string()
 }
 
 #[tokio::test]
