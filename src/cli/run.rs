@@ -8,6 +8,7 @@ use crate::io::memory;
 use crate::node::{
     self, NodeError, Reloads, StartChecks,
     config::{Config, SERVICE_CONFIG, check_dial_address},
+    memory_limit,
     remote_results::{self, NoResults},
 };
 use clap::Args;
@@ -17,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 /// With less memory a daemon is likely to be ended for lack of it.
 const ENOUGH_MEMORY: u64 = 256 << 20;
+
+/// About what a daemon that crawls uses, without its store.
+const WITHOUT_STORE: u64 = 64 << 20;
 
 /// The option that names the configuration file.
 #[derive(Args, Clone, Debug, Default)]
@@ -69,7 +73,7 @@ pub async fn run(args: RunArgs) -> Result<(), CommandError> {
     }
     let checks = startable(&config)?;
     logging::begin(&config.log)?;
-    for warning in config.warnings().into_iter().chain(little_memory(memory::limit())) {
+    for warning in config.warnings().into_iter().chain(little_memory(&config)) {
         tracing::warn!("{warning}");
     }
     node::run::run(config, checks, reloads).await.map_err(of_node)
@@ -111,7 +115,7 @@ pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
     let config = args.config.load()?;
     let what = args.config.path().map_or("the built-in values".to_owned(), |path| path.display().to_string());
     startable(&config)?;
-    let warnings_text = config.warnings().into_iter().chain(little_memory(memory::limit())).collect();
+    let warnings_text = config.warnings().into_iter().chain(little_memory(&config)).collect();
     let view = CheckView { config: args.config.path().map(Path::to_owned), ready_to_run: true, warnings_text };
     if args.json {
         return json(&view);
@@ -123,15 +127,30 @@ pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
     Ok(text)
 }
 
-/// A warning if the system allows less memory than a daemon needs.
-pub(super) fn little_memory(limit: Option<u64>) -> Option<String> {
-    limit.filter(|limit| *limit < ENOUGH_MEMORY).map(|limit| {
+/// A warning if a daemon needs more memory than the system or the configuration allows it.
+pub(super) fn little_memory(config: &Config) -> Option<String> {
+    little(memory::limit(), memory_limit::effective(config.allowance.memory), config.store.memory)
+}
+
+/// The same of the system's limit, that of the daemon, and what its store may use.
+fn little(of_system: Option<u64>, limit: Option<u64>, store: u64) -> Option<String> {
+    let of_system = of_system.filter(|limit| *limit < ENOUGH_MEMORY).map(|limit| {
         format!(
-            "the system lets this process use {} MiB of memory, and a daemon needs {}: it may be ended at any time; raise the limit of its \
-             container, control group or service (MemoryMax), or its address space (ulimit -v)",
+            "the system lets this process use {} MiB of memory, and a daemon needs {}: it may be slowed down or ended at any time; raise the \
+             limit of its container, control group or service (MemoryHigh, MemoryMax), or its address space (ulimit -v)",
             limit >> 20,
             ENOUGH_MEMORY >> 20
         )
+    });
+    of_system.or_else(|| {
+        let limit = limit.filter(|limit| *limit < WITHOUT_STORE + store)?;
+        Some(format!(
+            "{} MiB of memory, which the daemon may use by allowance.memory or as seven eighths of what the system allows, may be too little to \
+             crawl with: it rests when it uses more; its store may use {} (store.memory), and the rest of it about {}",
+            limit >> 20,
+            store >> 20,
+            WITHOUT_STORE >> 20
+        ))
     })
 }
 
@@ -164,8 +183,11 @@ mod tests {
 
     #[test]
     fn too_little_memory_is_warned_of() {
-        assert_eq!(little_memory(None).or(little_memory(Some(256 << 20))), None);
-        assert!(little_memory(Some(200 << 20)).unwrap().contains("200 MiB"));
+        let mib = |count: u64| Some(count << 20);
+        assert_eq!(little(None, None, 64 << 20).or(little(mib(256), mib(224), 64 << 20)), None);
+        assert!(little(mib(200), mib(175), 64 << 20).unwrap().contains("200 MiB"));
+        assert!(little(None, mib(127), 64 << 20).unwrap().contains("127 MiB"), "configured too low");
+        assert!(little(mib(512), mib(448), 512 << 20).unwrap().contains("store.memory"), "the store may use more than all");
     }
 
     #[tokio::test]

@@ -19,9 +19,12 @@ pub fn give_back_freed() {
     }
 }
 
-/// How much memory of this process is resident, in bytes, its program included; none where the system does not tell.
-pub fn resident() -> Option<u64> {
-    let pages: u64 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse().ok()?;
+/// How much memory this process uses, in bytes: what is resident but for pages of files, which the system takes back when it needs them; none
+/// where it does not tell.
+pub fn in_use() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let mut pages = text.split(' ').skip(1).map_while(|word| word.parse::<u64>().ok());
+    let pages = pages.next()?.saturating_sub(pages.next()?);
     // SAFETY: it reads a number of the system and changes nothing.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
     pages.checked_mul(page)

@@ -29,6 +29,9 @@ const TRY_AGAIN: Duration = Duration::from_secs(5);
 /// Programs that are no members get one byte in so many of those that are for members.
 const SHARE_OF_READERS: u64 = 4;
 
+/// Whoever stays near its limit of memory gives away what has work within so many milliseconds.
+const RELIEVED_FOR: Millis = 3_600_000;
+
 /// Replies to operators that wait for the disk.
 const MAX_REPLIES: usize = 64;
 
@@ -184,7 +187,10 @@ impl OperatorAllowance {
         self.is_spent = is_spent;
         let mut events = Vec::new();
         // While it rests there is nothing to foretell.
-        let back_at = if rest.is_none() { self.allowance.back_at(wall) } else { None };
+        let foretold = if rest.is_none() { self.allowance.back_at(wall) } else { None };
+        // Whoever stays near its limit of memory has too much work, and gives some away.
+        let stays_near = self.memory.stays_nearly_full(now).then_some(WallTime(wall.0.saturating_add(RELIEVED_FOR)));
+        let back_at = foretold.or_else(|| self.outlook.back_at.filter(|back| stays_near.is_some() && *back > wall)).or(stays_near);
         let memory_nearly_full = self.memory.nearly_full().is_some();
         let outlook = Outlook { back_at, swarm_spent: self.swarm.is_spent(), memory_nearly_full };
         if rest != self.told {
@@ -305,8 +311,9 @@ impl OperatorAllowance {
         let (dns_questions, dns_questions_delayed) = resolver.questions();
         let spent = self.swarm.limit.filter(|_| self.outlook.swarm_spent).map(|limit| Reserve::SwarmSpent { limit });
         let of_readers = self.swarm.readers_limit.filter(|_| self.swarm.readers_spent()).map(|limit| Reserve::ReadersSpent { limit });
-        let departing = self.outlook.back_at.map(|back| Reserve::Departing { back_in: back.0.saturating_sub(wall.0) });
         let memory = self.memory.nearly_full().map(|limit| Reserve::MemoryNearlyFull { limit });
+        let departing =
+            self.outlook.back_at.filter(|_| memory.is_none()).map(|back| Reserve::Departing { back_in: back.0.saturating_sub(wall.0) });
         let notes_text = spent.into_iter().chain(of_readers).chain(memory).chain(departing).map(|reserve| reserve.to_string()).collect();
         AllowanceView { dns_questions, dns_questions_delayed, notes_text, ..self.view() }
     }

@@ -1,52 +1,110 @@
 //! Does the process use more memory than it may?
 //!
-//! Near its limit it takes no further subnets and goes on with what it has, which makes that less; above it, it asks nothing of servers.
-//! Both end well below where they begin, so that one page more or less is no change. What was freed goes back to the system first: the
-//! allocator keeps it otherwise, and it would count.
+//! Near its limit it takes no further subnets and goes on with what it has, which makes that less; if it stays near, what has work goes to other
+//! members. Above it, it asks nothing of servers, and takes in no URLs. Each mark is left well below where it is reached, so that one page more
+//! or less is no change. It is reached only by what is in use: the allocator keeps what was freed, so that is given back first.
 
 use crate::io::memory;
-use std::time::{Duration, Instant};
+use std::{
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
 
-/// Going through all free memory takes milliseconds: it is done so often at most.
+/// Going through all free memory takes up to a tenth of a second and holds up who allocates: it is done so often at most, and seldom where it
+/// brings little.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(10);
+const GIVE_BACK_SELDOM: Duration = Duration::from_secs(40);
+
+/// One part in so many of the limit is much to give back.
+const MUCH: u64 = 64;
 
 /// Of what the system allows, one part in so many is left to what it counts besides.
 const LEFT_TO_SYSTEM: u64 = 8;
 
+/// The system's limits may be changed while the daemon runs.
+const READ_LIMITS_EVERY: Duration = Duration::from_secs(60);
+
+/// When it was near its limit for so long, others are to have what has work.
+const STAYS_NEAR: Duration = Duration::from_secs(60);
+
 /// The limit, and where it stands.
 pub struct MemoryLimit {
+    configured: Option<u64>,
     limit: Option<u64>,
+    limit_read: Option<Instant>,
     used: u64,
     is_full: bool,
-    is_nearly_full: bool,
-    gave_back: Option<Instant>,
+    near_since: Option<Instant>,
+    /// What was freed is being given back, with what was used before.
+    giving: Option<(JoinHandle<()>, u64)>,
+    gave_at: Option<Instant>,
+    every: Duration,
+}
+
+/// How much memory a daemon may use: as configured, but no more than seven eighths of what the system allows; none without either.
+pub fn effective(configured: Option<u64>) -> Option<u64> {
+    let of_system = memory::limit().map(|limit| limit - limit / LEFT_TO_SYSTEM);
+    // Whole MiB, as people write them.
+    configured.into_iter().chain(of_system.map(|limit| limit >> 20 << 20)).min()
 }
 
 impl MemoryLimit {
-    /// With so many bytes as configured, else with seven eighths of what the system allows.
+    /// With so many bytes as configured, but no more than the system allows.
     pub fn new(configured: Option<u64>) -> MemoryLimit {
-        let of_system = || memory::limit().map(|limit| limit - limit / LEFT_TO_SYSTEM);
-        MemoryLimit { limit: configured.or_else(of_system), used: 0, is_full: false, is_nearly_full: false, gave_back: None }
-    }
-
-    /// Measures it.
-    pub fn look(&mut self, now: Instant) {
-        let Some(used) = memory::resident() else { return };
-        self.measured(used);
-        let may_give = self.gave_back.is_none_or(|at| now.saturating_duration_since(at) >= GIVE_BACK_EVERY);
-        if self.is_nearly_full && may_give {
-            self.gave_back = Some(now);
-            memory::give_back_freed();
-            self.measured(memory::resident().unwrap_or(used));
+        MemoryLimit {
+            configured,
+            limit: None,
+            limit_read: None,
+            used: 0,
+            is_full: false,
+            near_since: None,
+            giving: None,
+            gave_at: None,
+            every: GIVE_BACK_EVERY,
         }
     }
 
-    /// So many bytes are used.
-    fn measured(&mut self, used: u64) {
+    /// Measures it. What was freed is given back on a thread of its own, and judged when it is measured next.
+    pub fn look(&mut self, now: Instant) {
+        if self.limit_read.is_none_or(|read| now.saturating_duration_since(read) >= READ_LIMITS_EVERY) {
+            (self.limit, self.limit_read) = (effective(self.configured), Some(now));
+        }
+        let Some(used) = memory::in_use() else { return };
+        let given = self.giving.take_if(|(thread, _)| thread.is_finished());
+        if let Some((_, before)) = &given {
+            self.gave_back(before.saturating_sub(used));
+        }
+        let is_near = self.measured(used, given.is_some(), now);
+        let is_due = self.gave_at.is_none_or(|at| now.saturating_duration_since(at) >= self.every);
+        if is_near && is_due && self.giving.is_none() {
+            self.gave_at = Some(now);
+            // Without a thread it is tried again; until then no mark is reached.
+            let giving = thread::Builder::new().name("memory".to_owned()).spawn(memory::give_back_freed);
+            self.giving = giving.ok().map(|thread| (thread, used));
+        }
+    }
+
+    /// That brought so many bytes.
+    fn gave_back(&mut self, bytes: u64) {
+        let is_much = self.limit.is_some_and(|limit| bytes >= limit / MUCH);
+        self.every = if is_much { GIVE_BACK_EVERY } else { (self.every * 2).min(GIVE_BACK_SELDOM) };
+    }
+
+    /// So many bytes are used; whether that is near the limit. It counts as near, or full, only if what was freed was given back before.
+    fn measured(&mut self, used: u64, gave_back: bool, now: Instant) -> bool {
         self.used = used;
-        let Some(limit) = self.limit else { return };
-        self.is_full = used > if self.is_full { limit - limit / 16 } else { limit };
-        self.is_nearly_full = used > if self.is_nearly_full { limit - limit / 4 } else { limit - limit / 8 };
+        let Some(limit) = self.limit else {
+            (self.is_full, self.near_since) = (false, None);
+            return false;
+        };
+        self.is_full &= used > limit - limit / 16;
+        self.near_since = self.near_since.filter(|_| used > limit - limit / 4);
+        let is_near = used > limit - limit / 8;
+        if is_near && gave_back {
+            self.near_since = self.near_since.or(Some(now));
+            self.is_full |= used > limit;
+        }
+        is_near
     }
 
     /// The limit, if more is used.
@@ -56,7 +114,12 @@ impl MemoryLimit {
 
     /// The limit, if nearly as much is used, or more.
     pub fn nearly_full(&self) -> Option<u64> {
-        self.limit.filter(|_| self.is_nearly_full)
+        self.limit.filter(|_| self.near_since.is_some())
+    }
+
+    /// Whether it stays so.
+    pub fn stays_nearly_full(&self, now: Instant) -> bool {
+        self.near_since.is_some_and(|since| now.saturating_duration_since(since) >= STAYS_NEAR)
     }
 
     /// Bytes that are used, and how many they may be.
@@ -71,11 +134,15 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    fn limited(limit: u64) -> MemoryLimit {
+        MemoryLimit { limit: Some(limit), ..MemoryLimit::new(None) }
+    }
+
     #[test]
     fn both_marks_are_left_well_below_where_they_were_reached() {
-        let mut memory = MemoryLimit::new(Some(160 * MIB));
+        let mut memory = limited(160 * MIB);
         let mut at = |mib: u64| {
-            memory.measured(mib * MIB);
+            memory.measured(mib * MIB, true, Instant::now());
             (memory.nearly_full().is_some(), memory.full().is_some())
         };
         assert_eq!(at(140), (false, false), "seven eighths are no more than that");
@@ -88,21 +155,51 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_it_is_only_measured() {
-        let mut memory = MemoryLimit { limit: None, ..MemoryLimit::new(Some(MIB)) };
-        memory.look(Instant::now());
-        assert!(memory.full().is_none() && memory.nearly_full().is_none() && memory.view().0 > MIB);
+    fn what_was_freed_and_is_kept_by_the_allocator_reaches_no_mark() {
+        let (mut memory, now) = (limited(160 * MIB), Instant::now());
+        assert!(memory.measured(170 * MIB, false, now), "it is to be given back");
+        assert!(memory.full().is_none() && memory.nearly_full().is_none());
+        memory.measured(110 * MIB, true, now);
+        assert!(memory.full().is_none() && memory.nearly_full().is_none());
+        memory.measured(145 * MIB, true, now);
+        assert!(!memory.stays_nearly_full(now + STAYS_NEAR / 2) && memory.stays_nearly_full(now + STAYS_NEAR));
+        memory.measured(170 * MIB, false, now + STAYS_NEAR);
+        assert!(memory.full().is_none(), "a peak between two times that it was given back");
     }
 
     #[test]
-    fn what_was_freed_does_not_count() {
-        // So many small pieces that the allocator would keep them, with one left at the end so that the heap does not just shrink.
+    fn giving_back_becomes_seldom_where_it_brings_little() {
+        let mut memory = limited(160 * MIB);
+        (0..3).for_each(|_| memory.gave_back(2 * MIB));
+        assert_eq!(memory.every, GIVE_BACK_SELDOM);
+        memory.gave_back(3 * MIB);
+        assert_eq!(memory.every, GIVE_BACK_EVERY);
+    }
+
+    #[test]
+    fn a_limit_of_ones_own_is_never_above_that_of_the_system() {
+        let of_system = effective(None).unwrap_or(u64::MAX);
+        assert_eq!(effective(Some(u64::MAX)), effective(None).or(Some(u64::MAX)));
+        assert_eq!(effective(Some(MIB)), Some(MIB.min(of_system)));
+    }
+
+    #[test]
+    fn freed_memory_goes_back_before_it_counts() {
+        // So many small pieces that the allocator keeps them, with one left at the end so that the heap does not just shrink.
         let pieces: Vec<Vec<u8>> = (0..40_000).map(|_| vec![1; 4_000]).collect();
-        let full = memory::resident().unwrap();
+        let all = memory::in_use().unwrap();
         let last = pieces.into_iter().last();
-        let mut memory = MemoryLimit::new(Some(full));
-        memory.look(Instant::now());
-        assert!(memory.view().0 < full - 100 * MIB, "{} of {full} bytes", memory.view().0);
+        let mut memory = MemoryLimit::new(Some(all));
+        let mut now = Instant::now();
+        memory.look(now);
+        memory.giving.as_ref().inspect(|_| assert!(memory.nearly_full().is_none(), "not before it was given back"));
+        while memory.giving.is_some() {
+            now += Duration::from_secs(1);
+            thread::sleep(Duration::from_millis(10));
+            memory.look(now);
+        }
+        assert!(memory.view().0 < all - 100 * MIB, "{} of {all} bytes", memory.view().0);
+        assert!(memory.nearly_full().is_none());
         drop(last);
     }
 }

@@ -181,7 +181,7 @@ impl Metrics {
         r.register("dns_questions", "Questions sent to name servers, repeated ones included", self.dns_questions.clone());
         let help = "Questions to name servers that waited for their turn";
         r.register("dns_questions_delayed", help, self.dns_questions_delayed.clone());
-        r.register("budget_used_bytes", "Bytes moved in this day or month, by budget", self.budget_used.clone());
+        r.register("budget_used_bytes", "Bytes moved in this day or month, or of memory in use, by budget", self.budget_used.clone());
         r.register("budget_max_bytes", "How many they may be, by budget; without a limit there is no line", self.budget_max.clone());
         r.register("delegated_subnets", "Subnets given an owner by a search run here, by policy", self.delegated.clone());
         let help = "Subnets given an owner by a search run here, by the number of probes that it took";

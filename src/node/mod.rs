@@ -36,7 +36,7 @@ mod fault_injection;
 mod housekeeping;
 pub mod images;
 mod keyfile;
-mod memory_limit;
+pub(crate) mod memory_limit;
 pub mod metrics;
 mod opt_out_proofs;
 mod peer_transfers;

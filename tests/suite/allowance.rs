@@ -162,11 +162,11 @@ async fn a_paused_daemon_asks_nothing_even_after_a_restart_until_it_is_resumed()
 
 #[tokio::test]
 async fn a_daemon_that_uses_more_memory_than_it_may_asks_nothing_until_it_may_use_more() {
-    let mut swarm = swarm(LongPages::new(5, 1_000), "memory = \"32MiB\"").await;
+    let mut swarm = swarm(LongPages::new(5, 1_000), "memory = \"4MiB\"").await;
     seed(&swarm).await;
     let full = until_state(&mut swarm, State::Stopped).await;
-    assert!(full.state_text.contains("its 32 MiB of memory (allowance.memory)"), "{}", full.state_text);
-    assert!(full.allowance.memory_bytes > 32 << 20 && full.allowance.memory_limit_bytes == Some(32 << 20), "{:?}", full.allowance);
+    assert!(full.state_text.contains("the 4 MiB of memory that it may (allowance.memory"), "{}", full.state_text);
+    assert!(full.allowance.memory_bytes > 4 << 20 && full.allowance.memory_limit_bytes == Some(4 << 20), "{:?}", full.allowance);
     assert!(full.allowance.notes_text.iter().any(|note| note.contains("no further subnets")), "{:?}", full.allowance);
     stays_quiet(&swarm).await;
     let pages = |swarm: &Swarm| swarm.log().requests().into_iter().filter(|seen| seen.method == "GET").count();
@@ -175,7 +175,7 @@ async fn a_daemon_that_uses_more_memory_than_it_may_asks_nothing_until_it_may_us
     let file = swarm.common.directory.join(format!("{}.toml", swarm.daemons[0].address));
     let text = std::fs::read_to_string(&file).unwrap();
     swarm.daemons[0].kill().await;
-    std::fs::write(&file, text.replace("memory = \"32MiB\"", "memory = \"4GiB\"")).unwrap();
+    std::fs::write(&file, text.replace("memory = \"4MiB\"", "memory = \"4GiB\"")).unwrap();
     swarm.start([0]).await;
     let done = until_state(&mut swarm, State::Idle).await;
     assert_eq!((done.work.pages, done.allowance.memory_limit_bytes), (6 * u64::from(SERVERS), Some(4 << 30)));

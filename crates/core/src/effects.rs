@@ -13,7 +13,7 @@ use crate::{
     crawler::{Crawler, MAX_OUTGOING},
     delegation::{self, Delegation, prober::ProbeOrder},
     event::{AdmissionEvent, Command, CopyAnswer, OptOutEvent, PeerCommand, StoreCommand, SurveyEvent},
-    membership::shutdown::Unfinished,
+    membership::{machine::HeldBack, shutdown::Unfinished},
     migration::{
         Migration,
         handover::{Offer, Proposal, Surroundings},
@@ -38,6 +38,7 @@ use crate::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::Rest,
     claim::{Claim, ClaimReason, MAX_EPOCH, SignedClaim},
     cross_table::Pair,
     fetch::{FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
@@ -743,7 +744,8 @@ impl Crawler {
     /// A member hands URLs to us. All hosts of one message are answered together.
     pub(crate) fn take_in(&mut self, from: AccessPoint, ticket: Ticket, hand_offs: Vec<HandOff>) {
         let changing = self.crawl.is_too_busy(&self.context, &self.replication, &self.ownership, &self.migration, &hand_offs);
-        if changing || self.shutdown.is_stopping() || !self.ownership.is_synced() {
+        let is_full = matches!(self.context.rest, Some(Rest::MemoryFull { .. }));
+        if changing || is_full || self.shutdown.is_stopping() || !self.ownership.is_synced() {
             return self.answer(ticket, Response::Busy(1_000));
         }
         if hand_offs.iter().map(|hand_off| hand_off.arrivals.len()).sum::<usize>() > MAX_HANDED_OVER {
@@ -1580,7 +1582,8 @@ impl Crawler {
 impl Crawler {
     /// Has migration do something, with all that it reads; then what it wants of others is done.
     fn migrate<T>(&mut self, act: impl FnOnce(&mut Migration, &mut Context, &Surroundings<'_>) -> T) -> T {
-        let held_back = self.view().held_back().is_some();
+        // Whoever rests because of its memory gives subnets away: otherwise it would never use less.
+        let held_back = self.view().held_back().is_some_and(|why| !matches!(why, HeldBack::Resting(Rest::MemoryFull { .. })));
         let around = Surroundings {
             membership: &self.membership,
             ownership: &self.ownership,

@@ -95,6 +95,10 @@ impl Crawler {
             Request::Award { .. } if !self.ownership.is_synced() => {
                 self.answer(ticket, Response::Refused("its ownership map is not whole yet".to_owned()))
             }
+            // Who is asked whether it is near says so, too; some are chosen without being asked.
+            Request::Award { .. } if self.context.outlook.memory_nearly_full => {
+                self.answer(ticket, Response::Refused("it uses nearly as much memory as it may".to_owned()))
+            }
             Request::Award { award, rest } => self.awarded_by(from, ticket, award, rest),
             Request::Offer { subnet, epoch } => self.offered(ticket, Offer { from, subnet, epoch }),
             Request::TakeOver(release) => self.take_over(from, ticket, release),

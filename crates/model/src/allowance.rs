@@ -59,7 +59,12 @@ impl fmt::Display for Rest {
                 write!(f, "its {} of this month (allowance.crawl_per_month) are spent; it continues in the next one", Size(*limit))
             }
             Rest::MemoryFull { limit } => {
-                write!(f, "it uses more than its {} of memory (allowance.memory); it continues when it uses a sixteenth less", Size(*limit))
+                write!(
+                    f,
+                    "it uses more than the {} of memory that it may (allowance.memory, or seven eighths of what the system allows); it continues \
+                     when it uses a sixteenth less",
+                    Size(*limit)
+                )
             }
         }
     }
@@ -128,7 +133,7 @@ pub struct AllowanceView {
     /// How many of these are served: their share of the limit; left out without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readers_day_limit_bytes: Option<u64>,
-    /// Memory of the process that is resident, as the system counts it; 0 where it does not tell.
+    /// Memory that the process uses, without pages of files; 0 where the system does not tell.
     #[serde(default)]
     pub memory_bytes: u64,
     /// How much it may be; left out without a limit.
@@ -188,8 +193,8 @@ impl fmt::Display for Reserve {
             ),
             Reserve::MemoryNearlyFull { limit } => write!(
                 f,
-                "it uses more than seven eighths of its {} of memory (allowance.memory): no further subnets are taken until it is less than \
-                 three quarters",
+                "it uses more than seven eighths of the {} of memory that it may (allowance.memory, or what the system allows): no further subnets \
+                 are taken but those of dead members, and after a minute others get what has work, until it is less than three quarters",
                 Size(*limit)
             ),
             Reserve::Departing { back_in } => write!(

@@ -11,10 +11,10 @@ use crate::{
         run::little_memory,
     },
     io::{
-        machine, memory, sockets,
+        machine, sockets,
         swarm::{Carrier, Reader, ReaderConfig, listen_address},
     },
-    node::{NodeError, StartChecks, clock, config::Config},
+    node::{NodeError, StartChecks, clock, config::Config, memory_limit},
 };
 use nearcrawl_model::{
     url::Host,
@@ -92,7 +92,7 @@ pub(super) async fn all(config: &Config) -> Vec<Finding> {
         Some(status) => reachability::told(config, &status.reachability),
         None => reachability::tried(config, checked.as_ref(), is_free).await,
     });
-    findings.extend([files(config), memory(), hierarchy(checked.as_ref())]);
+    findings.extend([files(config), memory(config), hierarchy(checked.as_ref())]);
     findings
 }
 
@@ -248,12 +248,11 @@ fn files(config: &Config) -> Finding {
     }
 }
 
-fn memory() -> Finding {
-    let limit = memory::limit();
-    match (little_memory(limit), limit) {
+fn memory(config: &Config) -> Finding {
+    match (little_memory(config), memory_limit::effective(config.allowance.memory)) {
         (Some(warning), _) => Finding::new("memory", State::Warning, warning),
-        (None, Some(limit)) => Finding::good("memory", format!("the system allows {} MiB", limit >> 20)),
-        (None, None) => Finding::good("memory", "the system sets no limit"),
+        (None, Some(limit)) => Finding::good("memory", format!("the daemon may use {} MiB", limit >> 20)),
+        (None, None) => Finding::good("memory", "neither the system nor allowance.memory sets a limit"),
     }
 }
 

@@ -20,7 +20,7 @@ pub struct AllowanceConfig {
     pub crawl_rate: Option<u64>,
     /// Bytes to and from members a day; none without a limit.
     pub swarm_per_day: Option<u64>,
-    /// Memory of the process in bytes; what the system's limits leave, if it is not given.
+    /// Memory of the process in bytes; no more than the system's limits leave.
     pub memory: Option<u64>,
     /// So long before it may ask nothing for long, subnets with work are given to other members; zero keeps them.
     pub hand_over_before: Duration,
@@ -53,8 +53,8 @@ const MOST: u64 = 1 << 50;
 const SLOWEST: u64 = 16 << 10;
 const FASTEST: u64 = 1 << 40;
 
-/// The least and the most memory: the program alone takes about as much.
-const LEAST_MEMORY: u64 = 32 << 20;
+/// The least and the most memory: no daemon starts with less.
+const LEAST_MEMORY: u64 = 4 << 20;
 const MOST_MEMORY: u64 = 1 << 44;
 
 /// When a limit is reached nothing more is read, but what has come by then was on the line: at all connections together at most one byte in so
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!((config.crawl_rate, config.swarm_per_day), (Some(500 << 10), Some(1 << 30)));
         assert_eq!(config.hand_over_before, Duration::from_secs(1_200));
         assert_eq!(read("hand_over_before = \"0s\"").unwrap().hand_over_before, Duration::ZERO);
-        for wrong in ["crawl_rate = \"1KiB\"", "swarm_per_day = \"1MiB\"", "memory = \"31MiB\"", "hand_over_before = \"1d\""] {
+        for wrong in ["crawl_rate = \"1KiB\"", "swarm_per_day = \"1MiB\"", "memory = \"3MiB\"", "hand_over_before = \"1d\""] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

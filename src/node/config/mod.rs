@@ -74,9 +74,6 @@ const MAX_CONFIG: u64 = 1 << 20;
 /// With less of `allowance.crawl_rate` for each connection, in bytes a second, it is warned.
 const LEAST_SHARE: u64 = 1 << 10;
 
-/// About what a daemon that crawls takes, without its store.
-const LITTLE_MEMORY: u64 = 96 << 20;
-
 /// What the operator decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -308,15 +305,6 @@ impl Config {
                 "allowance.crawl_rate leaves each of the {} connections of crawl.max_parallel less than 1 KiB a second when all are busy; servers \
                  may hang up on readers that are so slow: lower crawl.max_parallel",
                 self.crawl.max_parallel
-            ));
-        }
-        if let Some(memory) = self.allowance.memory.filter(|memory| *memory < LITTLE_MEMORY + self.store.memory) {
-            warnings.push(format!(
-                "allowance.memory = {} MiB may be too little to crawl with: the store may use {} of them (store.memory), the rest of the daemon \
-                 about {}",
-                memory >> 20,
-                self.store.memory >> 20,
-                LITTLE_MEMORY >> 20
             ));
         }
         if self.delegation.policy == DelegationPolicy::Random {

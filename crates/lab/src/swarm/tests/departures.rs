@@ -92,3 +92,25 @@ fn nothing_moves_if_everybody_is_about_to_rest_or_the_rest_has_no_work_in_it() {
     assert!(world.run_up_to(10 * MINUTE, movable), "the next run begins meanwhile");
     assert_polite(&world);
 }
+
+#[test]
+fn who_uses_too_much_memory_asks_nothing_and_gives_what_has_work_to_others() {
+    for seed in 1..4 {
+        let (mut world, truth, full) = crawling(seed);
+        let before = owned(&world, full);
+        world.tell_member(full, Event::Rest(Some(Rest::MemoryFull { limit: 1 << 20 })));
+        let back_at = Some(WallTime(wall_time(world.now().after(HOUR))));
+        world.tell_member(full, Event::Outlook(Outlook { back_at, memory_nearly_full: true, ..Outlook::default() }));
+        world.run(MIN_DELAY * 20);
+        let since = world.now();
+        let goes = |world: &World| owned(world, full).len() < before.len();
+        assert!(world.run_up_to(2 * MINUTE, goes), "seed {seed}: it still owns {before:?}");
+        let results = finish(&mut world, &truth, HOUR);
+        assert_eq!(asked_since(&world, full, since), 0, "it was asked to do something");
+        assert!(owned(&world, full).is_subset(&before), "it was given something");
+        assert_fetched(&world, &truth, &BTreeSet::new());
+        assert_totals(&results, &truth);
+        assert_polite(&world);
+        assert_one_owner_each(&world);
+    }
+}
