@@ -15,6 +15,9 @@ use std::{
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(10);
 const GIVE_BACK_SELDOM: Duration = Duration::from_secs(40);
 
+/// When a sixteenth of the limit more is used than after the last time, it is not waited for longer than that.
+const GIVE_BACK_SOON: Duration = Duration::from_secs(2);
+
 /// One part in so many of the limit is much to give back.
 const MUCH: u64 = 64;
 
@@ -39,6 +42,8 @@ pub struct MemoryLimit {
     giving: Option<(JoinHandle<()>, u64)>,
     gave_at: Option<Instant>,
     every: Duration,
+    /// What was used after the last time.
+    used_after: u64,
 }
 
 /// How much memory a daemon may use: as configured, but no more than seven eighths of what the system allows; none without either.
@@ -61,6 +66,7 @@ impl MemoryLimit {
             giving: None,
             gave_at: None,
             every: GIVE_BACK_EVERY,
+            used_after: 0,
         }
     }
 
@@ -73,15 +79,22 @@ impl MemoryLimit {
         let given = self.giving.take_if(|(thread, _)| thread.is_finished());
         if let Some((_, before)) = &given {
             self.gave_back(before.saturating_sub(used));
+            self.used_after = used;
         }
         let is_near = self.measured(used, given.is_some(), now);
-        let is_due = self.gave_at.is_none_or(|at| now.saturating_duration_since(at) >= self.every);
-        if is_near && is_due && self.giving.is_none() {
+        if is_near && self.is_due(used, now) && self.giving.is_none() {
             self.gave_at = Some(now);
             // Without a thread it is tried again; until then no mark is reached.
             let giving = thread::Builder::new().name("memory".to_owned()).spawn(memory::give_back_freed);
             self.giving = giving.ok().map(|thread| (thread, used));
         }
+    }
+
+    /// Whether what was freed is to be given back again while so many bytes are used.
+    fn is_due(&self, used: u64, now: Instant) -> bool {
+        let grew = self.limit.is_some_and(|limit| used > self.used_after.saturating_add(limit / 16));
+        let every = if grew { GIVE_BACK_SOON } else { self.every };
+        self.gave_at.is_none_or(|at| now.saturating_duration_since(at) >= every)
     }
 
     /// That brought so many bytes.
@@ -172,6 +185,12 @@ mod tests {
         let mut memory = limited(160 * MIB);
         (0..3).for_each(|_| memory.gave_back(2 * MIB));
         assert_eq!(memory.every, GIVE_BACK_SELDOM);
+        // Unless more is used than then: growth is seen within seconds.
+        let now = Instant::now();
+        (memory.gave_at, memory.used_after) = (Some(now), 145 * MIB);
+        let due = |used, after| memory.is_due(used * MIB, now + after);
+        assert!(!due(155, GIVE_BACK_EVERY) && due(155, GIVE_BACK_SELDOM));
+        assert!(due(156, GIVE_BACK_SOON) && !due(156, GIVE_BACK_SOON / 2));
         memory.gave_back(3 * MIB);
         assert_eq!(memory.every, GIVE_BACK_EVERY);
     }
