@@ -62,6 +62,8 @@ pub(super) struct Peer {
     /// Whether we chose to connect to it.
     pub(super) dialled: bool,
     pub(super) connected: bool,
+    /// It is dialled through members that relay to it beside another dial, and neither of the two has failed.
+    pub(super) beside: bool,
     /// The address at which it was dialled, as it was written.
     pub(super) named: Option<String>,
     /// When it last said anything.
@@ -106,6 +108,7 @@ impl Peer {
             since: now,
             dialled: false,
             connected: false,
+            beside: false,
             named: None,
             heard: now,
             protocol: PROTOCOL,

@@ -33,7 +33,10 @@ use libp2p::{
     identity::Keypair,
     ping, relay,
     request_response::{OutboundRequestId, ResponseChannel},
-    swarm::{self, ConnectionId, dial_opts::DialOpts},
+    swarm::{
+        self, ConnectionId,
+        dial_opts::{DialOpts, PeerCondition},
+    },
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -361,28 +364,43 @@ impl Runner {
             Stage::Greeting => {
                 state.waiting.push_back(Waiting { question, request, since: now });
                 if !state.connected {
-                    let known = self.known.get(&peer).cloned().unwrap_or_default();
-                    let quic = self.config.pre_shared_key.is_none() && self.config.source_address.is_none();
-                    let known = ways::to_dial(known, self.dial_limits.has_failed(&peer), quic);
-                    let unknown = known.is_empty();
-                    let addresses = self.dial_limits.take(peer, known, now);
-                    if addresses.is_empty() && !unknown && !self.libp2p.is_connected(&peer) {
-                        count(&self.counters.dials_refused);
-                        self.give_up(peer, &AskError::Unreachable("it, or its place, was tried a moment ago".to_owned()));
-                        return;
-                    }
-                    let dialled = dial_ours(&mut self.libp2p, DialOpts::peer_id(peer).addresses(addresses).build());
-                    match dialled {
-                        Ok(()) | Err(swarm::DialError::DialPeerConditionFalse(_)) => {}
-                        Err(swarm::DialError::NoAddresses) => self.give_up(peer, &AskError::Unreachable("no address is known".to_owned())),
-                        Err(error) => {
-                            self.dial_limits.failed(peer, now);
-                            self.give_up(peer, &AskError::Unreachable(dial_reason(&error)));
-                        }
-                    }
+                    self.dial_asked(peer, now);
                 }
             }
         }
+    }
+
+    /// Dials a peer for which a question waits.
+    fn dial_asked(&mut self, peer: PeerId, now: Instant) {
+        let known = self.known.get(&peer).cloned().unwrap_or_default();
+        let quic = self.config.pre_shared_key.is_none() && self.config.source_address.is_none();
+        let known = ways::to_dial(known, self.dial_limits.has_failed(&peer), quic);
+        let unknown = known.is_empty();
+        let addresses = self.dial_limits.take(peer, known, now);
+        if addresses.is_empty() && !unknown && !self.libp2p.is_connected(&peer) {
+            count(&self.counters.dials_refused);
+            self.give_up(peer, &AskError::Unreachable("it, or its place, was tried a moment ago".to_owned()));
+            return;
+        }
+        let circuits: Vec<Multiaddr> = addresses.iter().filter(|address| ways::is_circuit(address)).cloned().collect();
+        match dial_ours(&mut self.libp2p, DialOpts::peer_id(peer).addresses(addresses).build()) {
+            Ok(()) => {}
+            Err(swarm::DialError::DialPeerConditionFalse(_)) => self.dial_beside(peer, circuits),
+            Err(swarm::DialError::NoAddresses) => self.give_up(peer, &AskError::Unreachable("no address is known".to_owned())),
+            Err(error) => {
+                self.dial_limits.failed(peer, now);
+                self.give_up(peer, &AskError::Unreachable(dial_reason(&error)));
+            }
+        }
+    }
+
+    /// A peer is being dialled already, perhaps at an address where a router answers nothing for ten seconds: members that relay to it are
+    /// tried beside that, once.
+    fn dial_beside(&mut self, peer: PeerId, circuits: Vec<Multiaddr>) {
+        let Some(state) = self.peers.get_mut(&peer).filter(|state| !state.beside && !circuits.is_empty()) else { return };
+        let options = DialOpts::peer_id(peer).addresses(circuits).condition(PeerCondition::Disconnected).build();
+        // If it cannot be begun, the other dial is waited for.
+        state.beside = dial_ours(&mut self.libp2p, options).is_ok();
     }
 
     /// Sends a question to a member that is connected.
@@ -456,10 +474,14 @@ impl Runner {
                 if let Some(peer) = peer_id {
                     self.dial_limits.failed(peer, Instant::now());
                 }
+                let waits = |state: &&mut Peer| !state.connected;
                 if let Some(peer) = peer_id
-                    && self.peers.get(&peer).is_some_and(|state| !state.connected)
+                    && let Some(state) = self.peers.get_mut(&peer).filter(waits)
                 {
-                    self.give_up(peer, &AskError::Unreachable(dial_reason(&error)));
+                    // If two are under way, the questions wait for the other one.
+                    if !std::mem::take(&mut state.beside) {
+                        self.give_up(peer, &AskError::Unreachable(dial_reason(&error)));
+                    }
                 }
             }
             swarm::SwarmEvent::NewListenAddr { address, listener_id } => {
