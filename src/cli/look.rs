@@ -400,14 +400,14 @@ fn voters(view: &VotersView) -> String {
 }
 
 /// A peer id or the end of one: `12D3KooW…` in full, `UzbhKMUf` or `…UzbhKMUf`.
-fn peer(text: &str) -> Result<String, String> {
+pub(super) fn peer(text: &str) -> Result<String, String> {
     let end = text.trim_start_matches('…');
     let fits = (4..=64).contains(&end.len()) && end.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if fits { Ok(end.to_owned()) } else { Err("write a peer id, or its last characters as `nearcrawl members` shows them".to_owned()) }
 }
 
 /// The member whose peer id is, or ends in, `end`.
-async fn member(client: &ApiClient, end: &str) -> Result<AccessPoint, CommandError> {
+pub(super) async fn member(client: &ApiClient, end: &str) -> Result<AccessPoint, CommandError> {
     if let Ok(whole) = end.parse() {
         return Ok(whole);
     }

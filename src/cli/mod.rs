@@ -16,6 +16,7 @@ mod log;
 mod logging;
 mod look;
 mod manual;
+mod measure;
 mod opt_out;
 mod owners;
 mod pause;
@@ -143,6 +144,9 @@ pub enum Command {
     /// List the members of the swarm
     #[command(after_help = look::MEMBERS_EXAMPLES)]
     Members(ApiArgs),
+    /// Measure how many bytes a second come from a member, and by which way
+    #[command(after_help = measure::EXAMPLES)]
+    Measure(measure::MeasureArgs),
     /// Hand a subnet of this access point over to another member
     #[command(after_help = look::MOVE_EXAMPLES)]
     Move(look::MoveArgs),
@@ -240,6 +244,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Log(args) => log::log(&args).await,
         Command::Verify(args) => as_far_as_it_goes(log::verify(&args).await?),
         Command::Members(args) => look::members(&args, style).await,
+        Command::Measure(args) => measure::measure(&args).await,
         Command::Move(args) => look::hand_over(&args).await,
         Command::Pause(args) => pause::pause(&args).await,
         Command::Resume(args) => pause::resume(&args).await,

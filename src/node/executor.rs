@@ -2,10 +2,10 @@
 
 use super::{
     exports::{self, ExportAsker},
-    opt_out_proofs,
+    measured_transfer, opt_out_proofs,
     peer_transfers::{self, PeerQuestion},
     probes_told::{self, ProbesAsker},
-    query::{NoProbesError, Reply},
+    query::{MeasureReply, NoProbesError, Reply},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
     requests_made::{self, ReaderTurns, RequestsAsker, Searches},
@@ -30,6 +30,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    edition::Edition,
     exported::{ExportOf, ExportQuery},
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
@@ -68,6 +69,9 @@ const MAX_QUESTIONS: usize = 256;
 
 /// What members and readers hear that want much when the bytes among members are spent.
 const THRIFTY: &str = "its bytes of today among members are spent (allowance.swarm_per_day); ask another member, or again tomorrow";
+
+/// So many questions of readers are passed on already.
+const MANY_READERS: &str = "too many readers ask at once; ask again in a second";
 
 /// The pause after which a member may ask again if all of them are busy, in milliseconds.
 const LENT_AGAIN: Millis = 300;
@@ -498,7 +502,7 @@ impl Executor {
             return answer_rows(self.swarm.as_ref(), asker, Err(THRIFTY.to_owned()));
         }
         let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
-            return answer_rows(self.swarm.as_ref(), asker, Err("too many readers ask at once; ask again in a second".to_owned()));
+            return answer_rows(self.swarm.as_ref(), asker, Err(MANY_READERS.to_owned()));
         };
         let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
         let request = match rows {
@@ -522,7 +526,7 @@ impl Executor {
     pub fn ask_probes(&mut self, of: AccessPoint, survey: SurveyId, asker: ProbesAsker) {
         let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
         let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
-            let why = "too many readers ask at once; ask again in a second".to_owned();
+            let why = MANY_READERS.to_owned();
             return probes_told::answer(swarm.as_ref(), asker, Err(NoProbesError::NoAnswer(why)));
         };
         self.spawn_told(async move {
@@ -566,7 +570,7 @@ impl Executor {
     /// Asks a member why something is crawled by whom.
     pub fn ask_why(&mut self, of: AccessPoint, subject: &Subject, reply: Reply<Result<WhyView, String>>) {
         let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
-            let _ = reply.send(Err("too many readers ask at once; ask again in a second".to_owned()));
+            let _ = reply.send(Err(MANY_READERS.to_owned()));
             return;
         };
         let (asking, subject) = (self.asking.clone(), subject.to_string());
@@ -582,6 +586,24 @@ impl Executor {
             };
             // Whoever has stopped waiting is no error.
             let _ = reply.send(said);
+            None
+        });
+    }
+
+    /// Measures the connection to a member, which may be reached through a third one.
+    pub fn measure(&mut self, (of, is_relayed): (AccessPoint, bool), edition: Edition, bytes: u64, reply: MeasureReply) {
+        let turn = if self.is_thrifty() { Err(THRIFTY) } else { Arc::clone(&self.relaying).try_acquire_owned().map_err(|_| MANY_READERS) };
+        let turn = match turn {
+            Ok(turn) => turn,
+            // Whoever has stopped waiting is no error, here and below.
+            Err(why) => return drop(reply.send(Err(why.to_owned()))),
+        };
+        let asking = self.asking.clone();
+        self.spawn_told(async move {
+            let measured = tasks::run(TaskKind::ReaderRelay, measured_transfer::measure(asking, edition, of, is_relayed, bytes)).await;
+            drop(turn);
+            let measured = measured.unwrap_or(Err(measured_transfer::MeasureError::NoFile));
+            let _ = reply.send(measured.map_err(|why| format!("{}: {why}", of.short())));
             None
         });
     }
@@ -618,7 +640,7 @@ impl Executor {
             return;
         }
         let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
-            exports::answer(swarm.as_ref(), asker, Err("too many readers ask at once; ask again in a second".to_owned()));
+            exports::answer(swarm.as_ref(), asker, Err(MANY_READERS.to_owned()));
             return;
         };
         self.spawn_told(async move {

@@ -8,6 +8,7 @@
 //! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
 //!   a member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
+//! * `measured_transfer`: how many bytes a second come from a member;
 //! * `memory_limit`: is more memory used than may be;
 //! * `reload`: what SIGHUP has read again;
 //! * [`recent_events`]: the newest messages of the log, for the page;
@@ -36,6 +37,7 @@ mod fault_injection;
 mod housekeeping;
 pub mod images;
 mod keyfile;
+mod measured_transfer;
 pub(crate) mod memory_limit;
 pub mod metrics;
 mod opt_out_proofs;

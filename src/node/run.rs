@@ -761,6 +761,9 @@ impl Daemon {
                 let _ = reply.send(told);
             }
             Some(Action::AskWhy { subject, of, reply }) => self.executor.ask_why(of, &subject, reply),
+            Some(Action::Measure { of, is_relayed, edition, bytes, reply }) => {
+                self.executor.measure((of, is_relayed), edition, bytes, reply);
+            }
             Some(Action::AskRequests { query, reply }) => self.requests_made(query, RequestsAsker::Here(reply)),
             Some(Action::AskProbes { survey, of, reply }) => self.executor.ask_probes(of, survey, ProbesAsker::Here(reply)),
             Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),

@@ -132,7 +132,7 @@ async fn look_at(
 }
 
 /// What a member answers that is asked for a manifest.
-enum Told {
+pub(super) enum Told {
     /// One that can be of this edition.
     Manifest(Manifest),
     /// One that cannot be.
@@ -141,7 +141,15 @@ enum Told {
     Nothing,
 }
 
-async fn manifest_of(asking: &mpsc::Sender<PeerQuestion>, source: AccessPoint, edition: &Edition) -> Told {
+impl Told {
+    /// The manifest, if it can be of this edition.
+    pub fn manifest(self) -> Option<Manifest> {
+        if let Told::Manifest(manifest) = self { Some(manifest) } else { None }
+    }
+}
+
+/// Asks a member for the manifest of its file of an edition.
+pub(super) async fn manifest_of(asking: &mpsc::Sender<PeerQuestion>, source: AccessPoint, edition: &Edition) -> Told {
     let Some(Response::HierarchyManifest(Some(bytes))) =
         peer_transfers::ask(asking, source, Request::HierarchyManifest(edition.hash)).await
     else {

@@ -109,6 +109,13 @@ async fn lose_a_relay(world: &mut NatWorld, name: &str) {
     assert!(killed.elapsed() <= NEXT_RELAY_WITHIN);
 }
 
+/// More than a connection through a third member may carry comes from another all the same.
+fn fetch_much(world: &NatWorld, name: &str, of: &Value) {
+    let measured = world.ask(name, &["measure", of.as_str().unwrap(), "--bytes", "72MiB"]).unwrap_or_else(|why| panic!("{why}"));
+    println!("fetched through a third member: {measured}");
+    assert!(measured["relayed_bytes"].as_u64().is_some_and(|bytes| bytes >= 72 << 20), "{measured}");
+}
+
 #[test]
 fn daemons_behind_routers_are_members_crawl_meet_and_outlive_their_relay() {
     let places: Vec<Place> = [
@@ -158,6 +165,7 @@ fn daemons_behind_routers_are_members_crawl_meet_and_outlive_their_relay() {
         println!("the two homes are connected directly {:.1} s after the start of one", took.as_secs_f64());
         let seen = world.ask("home0", &["status"]).unwrap()["reachability"]["own_addresses"].clone();
         assert_eq!(seen, serde_json::json!([world.address("home0").unwrap().to_string()]));
+        fetch_much(&world, "office", &other_home);
         lose_a_relay(&mut world, "office").await;
         world.stop().await;
     });

@@ -123,6 +123,7 @@ async fn of_a_daemon(node: &FakeNode) -> Vec<(String, Value)> {
     let mut outputs = Vec::new();
     let to = fake::access_point(3);
     let (mv, seed) = (format!("move 192.0.2.0/24 {to}"), "seed add http://a.test/ http://b.invalid/");
+    let measure = format!("measure {to}");
     for command in [
         "status",
         "members",
@@ -130,6 +131,7 @@ async fn of_a_daemon(node: &FakeNode) -> Vec<(String, Value)> {
         "why http://a.test/",
         mv.as_str(),
         "leave",
+        measure.as_str(),
         seed,
         "trend --from 1 --to 2 --by tld",
         "servers",

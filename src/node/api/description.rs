@@ -42,6 +42,7 @@ use utoipa::OpenApi;
         opt_outs::withdraw,
         routes::leave,
         routes::declare_lost,
+        routes::measure,
         routes::hand_over,
         openapi,
         routes::metrics,

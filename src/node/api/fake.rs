@@ -130,6 +130,10 @@ fn answer(query: Query, age: u64) {
         Query::Surveys(reply) => drop(reply.send(vec![survey()])),
         Query::Survey { reply, .. } | Query::MakeSurvey { reply, .. } | Query::ChangeSurvey { reply, .. } => drop(reply.send(Ok(survey()))),
         Query::SurveyProbes { of, reply, .. } => drop(reply.send(Ok(survey_probes(of)))),
+        Query::Measure { of, bytes, reply } => {
+            let measured = MeasuredTransfer { relayed_bytes: bytes, took_ms: 800, ..MeasuredTransfer::new(of) };
+            drop(reply.send(Ok(measured)))
+        }
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
         Query::Pause { reply, .. } => drop(reply.send(Ok(AllowanceView { paused: true, ..AllowanceView::default() }))),

@@ -186,6 +186,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/opt-outs/withdraw", post(opt_outs::withdraw))
         .route("/api/leave", post(routes::leave))
         .route("/api/declare-lost", post(routes::declare_lost))
+        .route("/api/measure", post(routes::measure))
         .route("/api/move", post(routes::hand_over))
         .route("/openapi.json", get(description::openapi))
         .route("/metrics", get(routes::metrics))

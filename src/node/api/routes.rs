@@ -4,7 +4,10 @@ use super::{
     context::Context,
     error::{ErrorView, RequestError},
 };
-use crate::{io::json, node::query::Query};
+use crate::{
+    io::json,
+    node::{measured_transfer::MAX_BYTES, query::Query},
+};
 use axum::{
     Json,
     body::Bytes,
@@ -24,8 +27,8 @@ use nearcrawl_model::{
     time::Millis,
     url::Host,
     view::{
-        DeclaredLostView, EventsView, LeaveView, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage, StatusView,
-        Subject, WhyView, counted,
+        DeclaredLostView, EventsView, LeaveView, MeasuredTransfer, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage,
+        StatusView, Subject, WhyView, counted,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -416,6 +419,33 @@ pub async fn declare_lost(State(context): State<Context>, body: Bytes) -> Result
         return Err(RequestError::bad_request(counted(members.len(), "member"), format!("name 1 to {MAX_LOST} members at a time")));
     }
     Ok(Json(context.queries.ask(|reply| Query::DeclareLost { members, reply }).await?))
+}
+
+/// The body of a request to measure the connection to a member.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeasureBody {
+    /// The member.
+    #[schema(value_type = String)]
+    of: AccessPoint,
+    /// How many bytes are fetched, 1 to 4194304.
+    bytes: u64,
+}
+
+/// Measures the connection to a member: pieces of the hierarchy's file are fetched from it and thrown away, for at most 8 s. They count
+/// towards the budgets of both.
+#[utoipa::path(post, path = "/api/measure", request_body = MeasureBody,
+    responses((status = 200, body = MeasuredTransfer), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn measure(State(context): State<Context>, body: Bytes) -> Result<Json<MeasuredTransfer>, RequestError> {
+    let hint = r#"send {"of": "12D3KooW…", "bytes": 4194304}"#;
+    let MeasureBody { of, bytes } =
+        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body {}", json::wrong(&why)), hint))?;
+    if !(1..=MAX_BYTES).contains(&bytes) {
+        return Err(RequestError::bad_request(format!("bytes={bytes} is out of range"), format!("ask for 1 to {MAX_BYTES}")));
+    }
+    let measured = context.queries.ask(|reply| Query::Measure { of, bytes, reply }).await?;
+    measured.map(Json).map_err(|why| RequestError::new(StatusCode::SERVICE_UNAVAILABLE, why, "ask again in a few seconds"))
 }
 
 /// The body of a request to hand a subnet over.

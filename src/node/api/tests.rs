@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 38] = [
+const ROUTES: [(&str, &str); 39] = [
     ("get", "/"),
     ("get", "/api/admission"),
     ("get", "/api/cross-table"),
@@ -54,6 +54,7 @@ const ROUTES: [(&str, &str); 38] = [
     ("post", "/api/admission"),
     ("post", "/api/declare-lost"),
     ("post", "/api/leave"),
+    ("post", "/api/measure"),
     ("post", "/api/move"),
     ("post", "/api/opt-outs"),
     ("post", "/api/opt-outs/withdraw"),

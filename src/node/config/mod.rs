@@ -58,6 +58,7 @@ use std::{
 use surroundings::Surroundings;
 use toml::de::{DeTable, DeValue};
 use values::Parsed;
+pub use values::parse_size;
 
 /// Where the packaged service keeps its configuration.
 pub const SERVICE_CONFIG: &str = "/etc/nearcrawl/nearcrawl.toml";

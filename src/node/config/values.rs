@@ -93,7 +93,7 @@ const SIZE_UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB"
 pub(super) fn size(range: RangeInclusive<u64>) -> impl Fn(&DeValue<'_>) -> Parsed<u64> {
     move |value| {
         let wanted = || "write a size in quotes: a whole number and its unit (B, KiB, MiB or GiB), like \"8MiB\"".to_owned();
-        let bytes = with_unit(value.as_str().ok_or_else(wanted)?, &SIZE_UNITS).ok_or_else(wanted)?;
+        let bytes = parse_size(value.as_str().ok_or_else(wanted)?).ok_or_else(wanted)?;
         if range.contains(&bytes) {
             Ok(bytes)
         } else {
@@ -101,6 +101,11 @@ pub(super) fn size(range: RangeInclusive<u64>) -> impl Fn(&DeValue<'_>) -> Parse
             Err(format!("write a size from \"{least}\" to \"{most}\""))
         }
     }
+}
+
+/// A size as the configuration writes it: `8MiB`.
+pub fn parse_size(text: &str) -> Option<u64> {
+    with_unit(text, &SIZE_UNITS)
 }
 
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {

@@ -1,6 +1,8 @@
 //! Answers queries: the crawler's views, with what only the process knows added.
 
-use super::{AdmissionReply, NoProbesError, OptOutReply, PauseReply, ProbesReply, Query, Reply, SurveyReply, deferred::DeferredQueries};
+use super::{
+    AdmissionReply, MeasureReply, NoProbesError, OptOutReply, PauseReply, ProbesReply, Query, Reply, SurveyReply, deferred::DeferredQueries,
+};
 use crate::io::{
     swarm::{Reachability, Reached, SwarmCounters, SwarmHandle, SwarmSecrets},
     tasks,
@@ -16,6 +18,7 @@ use nearcrawl_model::{
     address::{AddressError, AddressPolicy},
     admission::SignedAdmission,
     allowance::AllowanceView,
+    edition::Edition,
     exported::{ExportQuery, ExportedRows},
     opt_out::OptOutKey,
     plan::Pace,
@@ -119,6 +122,19 @@ pub enum Action {
         of: AccessPoint,
         /// Where the answer goes.
         reply: Reply<Result<WhyView, String>>,
+    },
+    /// Fetch bytes from a member and throw them away.
+    Measure {
+        /// The member.
+        of: AccessPoint,
+        /// Whether it is reached through a third one.
+        is_relayed: bool,
+        /// Of this edition of the hierarchy.
+        edition: Edition,
+        /// How many.
+        bytes: u64,
+        /// Where the answer goes.
+        reply: MeasureReply,
     },
     /// Ask all members whether they made such requests.
     AskRequests {
@@ -332,6 +348,7 @@ impl QueryHandler {
                 return self.answer_statements(query, crawler);
             }
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
+            Query::Measure { of, bytes, reply } => return self.measure(of, bytes, reply, crawler),
             Query::Move { subnet, to, reply } => return Some(move_subnet(crawler, subnet, to, reply)),
             Query::DeclareLost { members, reply } => return Some(declare_lost(crawler, members, reply)),
             Query::Pause { length, reply } => return Some(Action::Pause { length, reply }),
@@ -369,6 +386,22 @@ impl QueryHandler {
         let is_me = of == crawler.view().me();
         let said = if is_me { Ok(why(crawler, &self.policy, executor, &subject)) } else { Err(format!("{} does not answer", of.short())) };
         drop(reply.send(said));
+        None
+    }
+
+    /// Has the connection to a member measured, if it is alive.
+    fn measure(&self, of: AccessPoint, bytes: u64, reply: MeasureReply, crawler: &Crawler) -> Option<Action> {
+        let why_not = if of == crawler.view().me() {
+            "this is the daemon that is asked: name another member"
+        } else if !crawler.view().is_alive(&of) {
+            "does not answer"
+        } else if let Some((edition, _)) = crawler.view().editions() {
+            let is_relayed = self.reachability.relayed.contains(&of);
+            return Some(Action::Measure { of, is_relayed, edition, bytes, reply });
+        } else {
+            "nothing is known of a hierarchy"
+        };
+        drop(reply.send(Err(format!("{}: {why_not}", of.short()))));
         None
     }
 

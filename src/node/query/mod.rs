@@ -23,8 +23,8 @@ use nearcrawl_model::{
     time::Millis,
     url::{Host, PageUrl},
     view::{
-        DeclaredLostView, EventsView, LeaveView, MemberView, MoveView, OwnershipView, RefusedSeed, SeedView, ServersPage, StatusView,
-        Subject, WhyView,
+        DeclaredLostView, EventsView, LeaveView, MeasuredTransfer, MemberView, MoveView, OwnershipView, RefusedSeed, SeedView, ServersPage,
+        StatusView, Subject, WhyView,
     },
 };
 use std::time::Duration;
@@ -61,6 +61,9 @@ pub enum NoProbesError {
     #[error("{0}")]
     NoAnswer(String),
 }
+
+/// Where it goes how many bytes came from a member, or why none was measured.
+pub type MeasureReply = Reply<Result<MeasuredTransfer, String>>;
 
 /// Where the member goes that a certificate or an expulsion is about, or why it is not taken in.
 pub type AdmissionReply = Reply<Result<AccessPoint, String>>;
@@ -231,6 +234,15 @@ pub enum Query {
         members: Vec<AccessPoint>,
         /// Where it is sent which of them were refused.
         reply: Reply<DeclaredLostView>,
+    },
+    /// Measure the connection to a member; or why that cannot be done, as a sentence.
+    Measure {
+        /// The member.
+        of: AccessPoint,
+        /// How many bytes are fetched from it, at most.
+        bytes: u64,
+        /// Where it is sent how many came.
+        reply: MeasureReply,
     },
     /// Hand a subnet over to another member.
     Move {

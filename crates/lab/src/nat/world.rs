@@ -16,9 +16,23 @@ use std::{
 /// Everybody's addresses are in here; nothing public could be reached by mistake.
 const RANGE: &str = "10.65.0.0/16";
 
-/// In which country: that is all the hierarchy there is.
-const REGISTRY: &str = "2|afrinic|20260505|2|00000000|20260505|00000\nafrinic|*|ipv4|*|2|summary\n\
-                        afrinic|KE|ipv4|10.65.0.0|32768|20070917|allocated|A\nafrinic|NG|ipv4|10.65.128.0|32768|20070917|allocated|B\n";
+/// Blocks beside those of the daemons, with holders whose names do not compress: the hierarchy's file has several pieces, as a real one.
+const FURTHER_BLOCKS: u32 = 20_000;
+
+/// A registry's file: the daemons' range in two countries, and further blocks of private addresses.
+fn registry() -> String {
+    let mut text = format!(
+        "2|afrinic|20260505|{all}|00000000|20260505|00000\nafrinic|*|ipv4|*|{all}|summary\n\
+         afrinic|KE|ipv4|10.65.0.0|32768|20070917|allocated|A\nafrinic|NG|ipv4|10.65.128.0|32768|20070917|allocated|B\n",
+        all = FURTHER_BLOCKS + 2
+    );
+    for block in 0..FURTHER_BLOCKS {
+        let holder = u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (u64::from(block) << 40);
+        let (second, third) = (128 + (block >> 8), block & 255);
+        text += &format!("afrinic|KE|ipv4|10.{second}.{third}.0|256|20070917|allocated|{holder:x}{:x}\n", holder.rotate_left(21));
+    }
+    text
+}
 
 /// How often it is looked whether something has come.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -100,7 +114,7 @@ impl NatWorld {
     /// There is no virtual network here.
     pub fn start(mut common: Common, places: &[Place], around: Around) -> Result<NatWorld, NatError> {
         RANGE.clone_into(&mut common.range);
-        common.registries = vec![common.write("registry", REGISTRY)?];
+        common.registries = vec![common.write("registry", &registry())?];
         let Around { nodes, round_trips, configuration: extra } = around;
         let (mut plan, mut addresses) = (Plan { nodes, round_trips, seed: 1, ..Plan::default() }, BTreeMap::new());
         for (number, place) in places.iter().enumerate() {

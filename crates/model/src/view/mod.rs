@@ -3,6 +3,7 @@
 mod activity;
 mod delegation;
 mod events;
+mod measured_transfer;
 mod reachability;
 mod subject;
 mod visit_state;
@@ -10,6 +11,7 @@ mod visit_state;
 pub use activity::{Activity, Span, State, counted};
 pub use delegation::{DelegationView, MeasurementView, MigrationView};
 pub use events::{EventKind, EventOutcome, EventRow, EventView, EventsHead, EventsView};
+pub use measured_transfer::MeasuredTransfer;
 pub use reachability::{ConfirmedAddress, ReachState, ReachabilityView};
 pub use subject::{Subject, SubjectError};
 pub use visit_state::VisitState;
