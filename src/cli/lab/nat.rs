@@ -24,7 +24,7 @@ reached from outside or through a member that relays), how many pairs were conne
 relays; and how many of 64 MiB one daemon then fetched from the other, through a member that relays if there is such a pair.
 
 The exit status is 0 if all were members within 30 s, every pair is connected, 95 of 100 pairs directly that can be, and all bytes came. 12 \
-daemons take some 5 minutes a round on two cores.
+daemons take some 3 minutes a round on two cores.
 
 Examples:
   nearcrawl lab nat
