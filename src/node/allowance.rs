@@ -173,7 +173,9 @@ impl OperatorAllowance {
     pub fn look(&mut self, wall: WallTime, now: Instant) -> Look {
         self.memory.look(now);
         let full = self.memory.full().map(|limit| Rest::MemoryFull { limit });
-        let rest = self.read(wall).or(full);
+        // Before a pause, hours and bytes: only whoever rests because of its memory takes no URLs in, and gives subnets away.
+        let rest = self.read(wall);
+        let rest = full.or(rest);
         let may_keep = !self.keeping && self.again.is_none_or(|again| again <= now);
         let due = |allowance: &mut Allowance| if may_keep { allowance.due() } else { None };
         let (swarm, readers) = (due(&mut self.swarm.allowance), due(&mut self.swarm.readers));
@@ -374,6 +376,28 @@ mod tests {
         assert_eq!(told(&allowance.look(wall, now).events), None, "it is told once");
         let look = allowance.look(WallTime(wall.0 + 86_400_000), now);
         assert_eq!((told(&look.events), meter.is_spent()), (Some(false), false), "another day");
+    }
+
+    /// Only who rests because of its memory takes in no URLs, and gives subnets away.
+    #[test]
+    fn a_pause_does_not_hide_that_the_memory_is_full() {
+        let (mut allowance, _meter) = begin(AllKept::default());
+        allowance.memory = MemoryLimit::new(Some(1 << 20));
+        let (wall, mut now) = (WallTime(1_780_000_000_000), Instant::now());
+        let (reply, _answer) = tokio::sync::oneshot::channel();
+        allowance.pause(wall, None, reply);
+        let mut rests = Vec::new();
+        for _ in 0..1_000 {
+            now += Duration::from_secs(1);
+            rests.extend(
+                allowance.look(wall, now).events.into_iter().filter_map(|event| if let Event::Rest(rest) = event { rest } else { None }),
+            );
+            if matches!(rests.last(), Some(Rest::MemoryFull { .. })) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it rests because of {rests:?}");
     }
 
     /// Strangers may ask for what they like, and connect as often as they like: a member still takes subnets.

@@ -75,8 +75,9 @@ impl MemoryLimit {
         if self.limit_read.is_none_or(|read| now.saturating_duration_since(read) >= READ_LIMITS_EVERY) {
             (self.limit, self.limit_read) = (effective(self.configured), Some(now));
         }
-        let Some(used) = memory::in_use() else { return };
+        // First whether it was given back, then what is used: the other way round it would be judged by what was used before.
         let given = self.giving.take_if(|(thread, _)| thread.is_finished());
+        let Some(used) = memory::in_use() else { return };
         if let Some((_, before)) = &given {
             self.gave_back(before.saturating_sub(used));
             self.used_after = used;
