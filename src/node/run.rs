@@ -410,8 +410,16 @@ impl Daemon {
 
     /// A certificate is in the state directory: if it is another one, and made out to this access point, it is shown from now on.
     fn renew(&mut self, signed: SignedAdmission) {
-        let Some(root) = self.config.admission.rule.swarm.filter(|_| self.identity.certificate.as_ref() != Some(&signed)) else { return };
-        let certificate = match signed.open(&root) {
+        if self.identity.certificate.as_ref() == Some(&signed) {
+            return;
+        }
+        // As at a start: also a daemon that asks nobody for a certificate shows its own, to those that ask.
+        let asked = self.config.admission.rule.swarm;
+        let root = asked.map_or_else(|| signed.read().map(|statement| statement.swarm()), Ok);
+        let certificate = match root.and_then(|root| signed.open(&root)) {
+            Ok(Admission::Certificate(one)) if one.expires <= clock::now().wall => {
+                return tracing::error!("SIGHUP: the certificate ended {}, and the one before is shown", one.expires);
+            }
             Ok(Admission::Certificate(one)) if one.member == self.identity.access_point => one,
             Ok(Admission::Certificate(one)) => {
                 return tracing::error!("SIGHUP: the certificate is made out to {}, and the one before is shown", one.member);
@@ -422,7 +430,7 @@ impl Daemon {
         tracing::info!("SIGHUP: another certificate is shown to members from now on, until {}", certificate.expires);
         self.identity.certificate = Some(signed.clone());
         self.executor.tell(SwarmCommand::Show(Box::new(signed.clone())));
-        self.hear(Event::Admission(AdmissionEvent::Shown(Box::new(signed))));
+        self.shown(Some(Box::new(signed)));
     }
 
     /// The first request to stop begins it; a second one ends it.

@@ -249,3 +249,31 @@ async fn what_is_said_to_a_daemon_before_a_swarm_lets_it_in_is_not_lost() {
     }
     assert!(swarm.stop().await);
 }
+
+#[tokio::test]
+async fn on_the_way_from_open_to_invited_who_was_given_a_certificate_is_let_in_without_a_restart() {
+    let (mut swarm, _) = prepare().await;
+    let root_key = file(&swarm, "ROOT.key");
+    let made: Value = serde_json::from_str(&offline(&["swarm", "init", "--out", &root_key, "--json"]).await).unwrap();
+    let section = format!("[admission]\nmode = \"invite\"\nswarm = \"{}\"\n", made["swarm"].as_str().unwrap());
+    for daemon in [0, 2] {
+        swarm.daemons[daemon].start(&swarm.common).unwrap();
+    }
+    count(&mut swarm, &[0, 2], 2, LONG_ENOUGH).await;
+    for daemon in [0, 2] {
+        invite(&swarm, daemon, &root_key, &[]).await;
+        hang_up(&swarm, daemon);
+        let log = file(&swarm, &format!("{}.log", swarm.daemons[daemon].address));
+        let shown = async || {
+            let said = fs::read_to_string(&log).unwrap();
+            if said.contains("another certificate is shown to members") { Ok(()) } else { Err(said) }
+        };
+        swarm.until("the certificate is shown", LONG_ENOUGH, shown).await;
+    }
+    // The first that asks for certificates lets in the one whose configuration still asks for none.
+    assert!(swarm.daemons[2].stop().await);
+    guard(&swarm, 2, &section);
+    swarm.daemons[2].start(&swarm.common).unwrap();
+    count(&mut swarm, &[0, 2], 2, LONG_ENOUGH).await;
+    assert!(swarm.stop().await);
+}
