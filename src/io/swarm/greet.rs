@@ -59,7 +59,7 @@ impl Runner {
         let now = Instant::now();
         let state = self.peers.entry(peer).or_insert_with(|| Peer::new(access_point, &self.config, now));
         state.remote = remote.or(state.remote);
-        state.beside = false;
+        (state.beside, state.circuits_dialled) = (false, false);
         if !state.connected {
             state.connected = true;
             state.dialled = false;

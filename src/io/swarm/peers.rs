@@ -64,6 +64,8 @@ pub(super) struct Peer {
     pub(super) connected: bool,
     /// It is dialled through members that relay to it beside another dial, and neither of the two has failed.
     pub(super) beside: bool,
+    /// The dial under way tries the members that relay to it.
+    pub(super) circuits_dialled: bool,
     /// The address at which it was dialled, as it was written.
     pub(super) named: Option<String>,
     /// When it last said anything.
@@ -109,6 +111,7 @@ impl Peer {
             dialled: false,
             connected: false,
             beside: false,
+            circuits_dialled: false,
             named: None,
             heard: now,
             protocol: PROTOCOL,

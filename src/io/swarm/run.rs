@@ -384,7 +384,8 @@ impl Runner {
         }
         let circuits: Vec<Multiaddr> = addresses.iter().filter(|address| ways::is_circuit(address)).cloned().collect();
         match dial_ours(&mut self.libp2p, DialOpts::peer_id(peer).addresses(addresses).build()) {
-            Ok(()) => {}
+            // What relays to it is being tried: a question that comes before it is connected dials nothing more.
+            Ok(()) => drop(self.peers.get_mut(&peer).map(|state| state.circuits_dialled = !circuits.is_empty())),
             Err(swarm::DialError::DialPeerConditionFalse(_)) => self.dial_beside(peer, circuits),
             Err(swarm::DialError::NoAddresses) => self.give_up(peer, &AskError::Unreachable("no address is known".to_owned())),
             Err(error) => {
@@ -397,10 +398,11 @@ impl Runner {
     /// A peer is being dialled already, perhaps at an address where a router answers nothing for ten seconds: members that relay to it are
     /// tried beside that, once.
     fn dial_beside(&mut self, peer: PeerId, circuits: Vec<Multiaddr>) {
-        let Some(state) = self.peers.get_mut(&peer).filter(|state| !state.beside && !circuits.is_empty()) else { return };
+        let Some(state) = self.peers.get_mut(&peer).filter(|state| !state.circuits_dialled && !circuits.is_empty()) else { return };
         let options = DialOpts::peer_id(peer).addresses(circuits).condition(PeerCondition::Disconnected).build();
         // If it cannot be begun, the other dial is waited for.
         state.beside = dial_ours(&mut self.libp2p, options).is_ok();
+        state.circuits_dialled = state.beside;
     }
 
     /// Sends a question to a member that is connected.
@@ -472,16 +474,7 @@ impl Runner {
                     self.dial_failed(address, &error);
                 }
                 if let Some(peer) = peer_id {
-                    self.dial_limits.failed(peer, Instant::now());
-                }
-                let waits = |state: &&mut Peer| !state.connected;
-                if let Some(peer) = peer_id
-                    && let Some(state) = self.peers.get_mut(&peer).filter(waits)
-                {
-                    // If two are under way, the questions wait for the other one.
-                    if !std::mem::take(&mut state.beside) {
-                        self.give_up(peer, &AskError::Unreachable(dial_reason(&error)));
-                    }
+                    self.not_reached(peer, &error);
                 }
             }
             swarm::SwarmEvent::NewListenAddr { address, listener_id } => {
@@ -496,6 +489,19 @@ impl Runner {
             }
             swarm::SwarmEvent::ListenerError { error, .. } => tracing::warn!(%error, "cannot accept connections of peers"),
             _ => {}
+        }
+    }
+
+    /// A dial of this peer failed.
+    fn not_reached(&mut self, peer: PeerId, error: &swarm::DialError) {
+        let waits = self.peers.get_mut(&peer).filter(|state| !state.connected);
+        // If two are under way, the questions wait for the other one.
+        if waits.is_some_and(|state| std::mem::take(&mut state.beside)) {
+            return;
+        }
+        self.dial_limits.failed(peer, Instant::now());
+        if self.peers.get(&peer).is_some_and(|state| !state.connected) {
+            self.give_up(peer, &AskError::Unreachable(dial_reason(error)));
         }
     }
 
