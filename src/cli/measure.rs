@@ -10,11 +10,13 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use nearcrawl_model::{access_point::AccessPoint, view::MeasuredTransfer};
 use serde_json::json;
+use std::time::Duration;
 
 /// Shown under `measure --help`.
 pub const EXAMPLES: &str = "\
 The daemon fetches pieces of the hierarchy's file from the member, which every member has, compares them with the file's manifest, and throws \
-them away: as many bytes as --bytes says. They count towards the budgets of both. The exit status is 69 if no more bytes come.
+them away: as many bytes as --bytes says, in whole pieces of 256 KiB. They count towards the budgets of both. The exit status is 69 if no more \
+bytes come.
 
 Examples:
   nearcrawl members                            whom it can be measured to
@@ -24,8 +26,9 @@ Examples:
 /// What one question to the daemon fetches at most, in bytes.
 const AT_ONCE: u64 = 4 << 20;
 
-/// After so many questions by which nothing came it is given up.
-const MAX_EMPTY: u32 = 3;
+/// After so many questions by which nothing came it is given up; the pauses between them double.
+const MAX_EMPTY: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The arguments of `measure`.
 #[derive(Args, Clone, Debug)]
@@ -63,6 +66,9 @@ pub async fn measure(args: &MeasureArgs) -> Result<String, CommandError> {
         }
         if empty == MAX_EMPTY {
             return Err(stopped(of, &measured));
+        }
+        if empty > 0 {
+            tokio::time::sleep(FIRST_PAUSE * (1 << (empty - 1))).await;
         }
         bar.set_position(measured.bytes());
     }

@@ -2,7 +2,8 @@
 
 use super::{
     exports::{self, ExportAsker},
-    measured_transfer, opt_out_proofs,
+    measured_transfer::{self, MeasureError},
+    opt_out_proofs,
     peer_transfers::{self, PeerQuestion},
     probes_told::{self, ProbesAsker},
     query::{MeasureReply, NoProbesError, Reply},
@@ -596,14 +597,13 @@ impl Executor {
         let turn = match turn {
             Ok(turn) => turn,
             // Whoever has stopped waiting is no error, here and below.
-            Err(why) => return drop(reply.send(Err(why.to_owned()))),
+            Err(why) => return drop(reply.send(Err(MeasureError::Refused(why)))),
         };
         let asking = self.asking.clone();
         self.spawn_told(async move {
             let measured = tasks::run(TaskKind::ReaderRelay, measured_transfer::measure(asking, edition, of, is_relayed, bytes)).await;
             drop(turn);
-            let measured = measured.unwrap_or(Err(measured_transfer::MeasureError::NoFile));
-            let _ = reply.send(measured.map_err(|why| format!("{}: {why}", of.short())));
+            let _ = reply.send(measured.unwrap_or(Err(MeasureError::NoFile)));
             None
         });
     }

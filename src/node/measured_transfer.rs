@@ -13,7 +13,10 @@ use nearcrawl_model::{
     time::Millis,
     view::MeasuredTransfer,
 };
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout_at},
@@ -32,15 +35,27 @@ const PIECES_AT_ONCE: usize = 4;
 /// asked of it is refused for this.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// Pieces that are asked for again if no answer came.
-const MAX_UNANSWERED: usize = 8;
-
 /// Why nothing was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
+    /// It is asked of itself.
+    #[error("this is the daemon that is asked: name another member")]
+    Oneself,
+    /// No such member is alive.
+    #[error("it does not answer")]
+    Silent,
+    /// Which hierarchy is in use here is not known yet.
+    #[error("the hierarchy is not known yet")]
+    Starting,
+    /// Nothing may be measured now, and why not.
+    #[error("{0}")]
+    Refused(&'static str),
     /// No manifest came.
-    #[error("it does not answer, or it uses another hierarchy")]
+    #[error("it does not answer, it uses another hierarchy, or its bytes of today are spent")]
     NoFile,
+    /// It has the file no more.
+    #[error("it does not have the hierarchy's file any more")]
+    Gone,
     /// Of a file of less than a whole piece nothing is measured but round trips.
     #[error("the hierarchy's file is smaller than one piece ({0} bytes): nothing can be measured by it")]
     TooSmall(u64),
@@ -49,7 +64,7 @@ pub enum MeasureError {
     WrongBytes,
 }
 
-/// Fetches pieces from a member, round and round, until `bytes` have come. `is_relayed`: whether it is reached through a third one.
+/// Fetches as many whole pieces from a member, round and round, as have `bytes` together. `is_relayed`: whether it is reached through a third one.
 pub async fn measure(
     asking: mpsc::Sender<PeerQuestion>,
     edition: Edition,
@@ -67,24 +82,27 @@ pub async fn measure(
     }
     let pieces = usize::try_from(bytes.min(MAX_BYTES).div_ceil(CHUNK_LENGTH as u64)).unwrap_or(usize::MAX);
     let first = Instant::now();
-    let questions = (0..whole).cycle().take(pieces.saturating_add(MAX_UNANSWERED)).zip(0_u32..).map(|(index, turn)| {
-        let (asking, request) = (&asking, Request::HierarchyChunk { manifest: id, index: index as u32 });
-        async move {
-            sleep_until(first + BETWEEN * turn).await;
-            (index as usize, peer_transfers::ask(asking, of, request).await)
-        }
+    let (asking, asked) = (&asking, &AtomicU64::new(0));
+    let mut questions = (0..whole).cycle().take(pieces).zip(0_u32..).map(|(index, turn)| async move {
+        sleep_until(first + BETWEEN * turn).await;
+        asked.fetch_add(1, Ordering::Relaxed);
+        (index as usize, peer_transfers::ask(asking, of, Request::HierarchyChunk { manifest: id, index: index as u32 }).await)
     });
-    let mut answers = std::pin::pin!(stream::iter(questions).buffer_unordered(PIECES_AT_ONCE));
-    let (mut came, mut unanswered) = (0, 0);
-    while came < bytes.min(MAX_BYTES)
-        && let Ok(Some((index, answer))) = timeout_at(until, answers.next()).await
-    {
+    // The first one alone: of several that share a slow line none would be whole in time.
+    let alone = stream::iter(questions.next()).buffer_unordered(1);
+    let mut answers = std::pin::pin!(alone.chain(stream::iter(questions).buffer_unordered(PIECES_AT_ONCE)));
+    let (mut came, mut good) = (0, 0);
+    while let Ok(Some((index, answer))) = timeout_at(until, answers.next()).await {
         match answer {
-            Some(Response::HierarchyChunk(Some(piece))) if manifest.accepts(index, &piece) => came += piece.len() as u64,
-            Some(Response::HierarchyChunk(_)) => return Err(MeasureError::WrongBytes),
-            _ => unanswered += 1,
+            Some(Response::HierarchyChunk(Some(piece))) if manifest.accepts(index, &piece) => {
+                (came, good) = (came + piece.len() as u64, good + 1)
+            }
+            Some(Response::HierarchyChunk(Some(_))) => return Err(MeasureError::WrongBytes),
+            Some(Response::HierarchyChunk(None)) => return Err(MeasureError::Gone),
+            _ => {}
         }
     }
+    let unanswered = asked.load(Ordering::Relaxed).saturating_sub(good);
     let took_ms = Millis::try_from(began.elapsed().as_millis()).unwrap_or(Millis::MAX);
     let (direct_bytes, relayed_bytes) = if is_relayed { (0, came) } else { (came, 0) };
     Ok(MeasuredTransfer { access_point: of, direct_bytes, relayed_bytes, took_ms, unanswered })
@@ -146,8 +164,13 @@ mod tests {
         assert_eq!(measured(1 << 20, wrong).await, Err(MeasureError::WrongBytes));
         assert_eq!(measured(1 << 20, |_| None).await, Err(MeasureError::NoFile));
         assert_eq!(measured(1 << 20, |_| Some(Response::HierarchyManifest(None))).await, Err(MeasureError::NoFile));
+        let gone = |right| match right {
+            Response::HierarchyChunk(_) => Some(Response::HierarchyChunk(None)),
+            right => Some(right),
+        };
+        assert_eq!(measured(1 << 20, gone).await, Err(MeasureError::Gone));
         let only_the_manifest = |right| matches!(right, Response::HierarchyManifest(_)).then_some(right);
         let got = measured(1 << 20, only_the_manifest).await.unwrap();
-        assert_eq!((got.bytes(), got.unanswered), (0, 4 + MAX_UNANSWERED as u64));
+        assert_eq!((got.bytes(), got.unanswered), (0, 4));
     }
 }

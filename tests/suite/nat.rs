@@ -113,7 +113,9 @@ async fn lose_a_relay(world: &mut NatWorld, name: &str) {
 fn fetch_much(world: &NatWorld, name: &str, of: &Value) {
     let measured = world.ask(name, &["measure", of.as_str().unwrap(), "--bytes", "72MiB"]).unwrap_or_else(|why| panic!("{why}"));
     println!("fetched through a third member: {measured}");
-    assert!(measured["relayed_bytes"].as_u64().is_some_and(|bytes| bytes >= 72 << 20), "{measured}");
+    let came = |way: &str| measured[way].as_u64().unwrap();
+    // Which way it is that is told once a second: right after a connection has ended, some may be called direct.
+    assert!(came("relayed_bytes") >= 60 << 20 && came("relayed_bytes") + came("direct_bytes") >= 72 << 20, "{measured}");
 }
 
 #[test]

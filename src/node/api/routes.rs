@@ -6,7 +6,10 @@ use super::{
 };
 use crate::{
     io::json,
-    node::{measured_transfer::MAX_BYTES, query::Query},
+    node::{
+        measured_transfer::{MAX_BYTES, MeasureError},
+        query::Query,
+    },
 };
 use axum::{
     Json,
@@ -428,7 +431,7 @@ pub struct MeasureBody {
     /// The member.
     #[schema(value_type = String)]
     of: AccessPoint,
-    /// How many bytes are fetched, 1 to 4194304.
+    /// How many bytes are fetched, 1 to 4194304; in whole pieces of 262144.
     bytes: u64,
 }
 
@@ -436,7 +439,7 @@ pub struct MeasureBody {
 /// towards the budgets of both.
 #[utoipa::path(post, path = "/api/measure", request_body = MeasureBody,
     responses((status = 200, body = MeasuredTransfer), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
-        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+        (status = 500, body = ErrorView), (status = 502, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn measure(State(context): State<Context>, body: Bytes) -> Result<Json<MeasuredTransfer>, RequestError> {
     let hint = r#"send {"of": "12D3KooW…", "bytes": 4194304}"#;
     let MeasureBody { of, bytes } =
@@ -445,7 +448,16 @@ pub async fn measure(State(context): State<Context>, body: Bytes) -> Result<Json
         return Err(RequestError::bad_request(format!("bytes={bytes} is out of range"), format!("ask for 1 to {MAX_BYTES}")));
     }
     let measured = context.queries.ask(|reply| Query::Measure { of, bytes, reply }).await?;
-    measured.map(Json).map_err(|why| RequestError::new(StatusCode::SERVICE_UNAVAILABLE, why, "ask again in a few seconds"))
+    let why = match measured {
+        Ok(measured) => return Ok(Json(measured)),
+        Err(why) => why,
+    };
+    let (status, hint) = match why {
+        MeasureError::Oneself | MeasureError::TooSmall(_) => (StatusCode::BAD_REQUEST, "GET /api/members lists the members"),
+        MeasureError::WrongBytes => (StatusCode::BAD_GATEWAY, "that member is broken, or lies: tell its operator"),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "ask again in a few seconds, or of another member"),
+    };
+    Err(RequestError::new(status, format!("{}: {why}", of.short()), hint))
 }
 
 /// The body of a request to hand a subnet over.

@@ -7,7 +7,7 @@ use crate::io::{
     swarm::{Reachability, Reached, SwarmCounters, SwarmHandle, SwarmSecrets},
     tasks,
 };
-use crate::node::{config::Config, executor::Executor};
+use crate::node::{config::Config, executor::Executor, measured_transfer::MeasureError};
 use nearcrawl_core::{
     crawler::Crawler,
     event::{AdmissionEvent, Event, OptOutEvent, SurveyEvent},
@@ -392,16 +392,16 @@ impl QueryHandler {
     /// Has the connection to a member measured, if it is alive.
     fn measure(&self, of: AccessPoint, bytes: u64, reply: MeasureReply, crawler: &Crawler) -> Option<Action> {
         let why_not = if of == crawler.view().me() {
-            "this is the daemon that is asked: name another member"
+            MeasureError::Oneself
         } else if !crawler.view().is_alive(&of) {
-            "does not answer"
+            MeasureError::Silent
         } else if let Some((edition, _)) = crawler.view().editions() {
             let is_relayed = self.reachability.relayed.contains(&of);
             return Some(Action::Measure { of, is_relayed, edition, bytes, reply });
         } else {
-            "nothing is known of a hierarchy"
+            MeasureError::Starting
         };
-        drop(reply.send(Err(format!("{}: {why_not}", of.short()))));
+        drop(reply.send(Err(why_not)));
         None
     }
 

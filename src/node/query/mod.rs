@@ -6,6 +6,7 @@ mod deferred;
 pub(crate) mod handler;
 pub(crate) mod seeding;
 
+use super::measured_transfer::MeasureError;
 use nearcrawl_model::{
     access_point::AccessPoint,
     admission::{AdmissionView, SignedAdmission},
@@ -63,7 +64,7 @@ pub enum NoProbesError {
 }
 
 /// Where it goes how many bytes came from a member, or why none was measured.
-pub type MeasureReply = Reply<Result<MeasuredTransfer, String>>;
+pub type MeasureReply = Reply<Result<MeasuredTransfer, MeasureError>>;
 
 /// Where the member goes that a certificate or an expulsion is about, or why it is not taken in.
 pub type AdmissionReply = Reply<Result<AccessPoint, String>>;
@@ -235,7 +236,7 @@ pub enum Query {
         /// Where it is sent which of them were refused.
         reply: Reply<DeclaredLostView>,
     },
-    /// Measure the connection to a member; or why that cannot be done, as a sentence.
+    /// Measure the connection to a member, or why that cannot be done.
     Measure {
         /// The member.
         of: AccessPoint,

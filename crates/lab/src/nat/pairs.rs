@@ -186,13 +186,13 @@ fn hand_over(world: &NatWorld, places: &[Place], tallies: &mut BTreeMap<(Kind, K
         }
     }
     let mut failures = Vec::new();
-    for (kinds, (a, of, is_relayed)) in chosen {
+    for (kinds, (a, of, _)) in chosen {
         let measured = world.ask(&a.name, &["measure", &of, "--bytes", HANDED]).unwrap_or_else(|why| {
             failures.push(why.to_string());
             Value::Null
         });
         let came = |way: &str| measured[way].as_u64().unwrap_or(0);
-        let came = came("relayed_bytes") + if is_relayed { 0 } else { came("direct_bytes") };
+        let came = came("relayed_bytes") + came("direct_bytes");
         let handed = &mut tallies.entry(kinds).or_default().handed_bytes;
         *handed = Some(handed.map_or(came, |least| least.min(came)));
     }
