@@ -494,15 +494,13 @@ impl Runner {
 
     /// A dial of this peer failed.
     fn not_reached(&mut self, peer: PeerId, error: &swarm::DialError) {
-        let waits = self.peers.get_mut(&peer).filter(|state| !state.connected);
-        // If two are under way, the questions wait for the other one.
-        if waits.is_some_and(|state| std::mem::take(&mut state.beside)) {
+        let state = self.peers.get_mut(&peer);
+        // Of a peer that is connected only a nearer way was not found; and if two are under way, the questions wait for the other one.
+        if state.is_some_and(|state| state.connected || std::mem::take(&mut state.beside)) {
             return;
         }
         self.dial_limits.failed(peer, Instant::now());
-        if self.peers.get(&peer).is_some_and(|state| !state.connected) {
-            self.give_up(peer, &AskError::Unreachable(dial_reason(error)));
-        }
+        self.give_up(peer, &AskError::Unreachable(dial_reason(error)));
     }
 
     fn look_at_the_clock(&mut self, now: Instant) {
