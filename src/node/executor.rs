@@ -2,11 +2,10 @@
 
 use super::{
     exports::{self, ExportAsker},
-    measured_transfer::{self, MeasureError},
-    opt_out_proofs,
+    measured_transfer, opt_out_proofs,
     peer_transfers::{self, PeerQuestion},
     probes_told::{self, ProbesAsker},
-    query::{MeasureReply, NoProbesError, Reply},
+    query::{MeasureError, MeasureReply, NoProbesError, Reply},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
     requests_made::{self, ReaderTurns, RequestsAsker, Searches},

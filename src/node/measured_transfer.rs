@@ -2,6 +2,7 @@
 
 use super::{
     peer_transfers::{self, PeerQuestion},
+    query::MeasureError,
     snapshot_transfer::manifest_of,
 };
 use futures::{StreamExt, stream};
@@ -34,35 +35,6 @@ const PIECES_AT_ONCE: usize = 4;
 /// From the beginning of one question to that of the next: half of the rate at which a member answers another, so that nothing else that is
 /// asked of it is refused for this.
 const BETWEEN: Duration = Duration::from_millis(20);
-
-/// Why nothing was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MeasureError {
-    /// It is asked of itself.
-    #[error("this is the daemon that is asked: name another member")]
-    Oneself,
-    /// No such member is alive.
-    #[error("it does not answer")]
-    Silent,
-    /// Which hierarchy is in use here is not known yet.
-    #[error("the hierarchy is not known yet")]
-    Starting,
-    /// Nothing may be measured now, and why not.
-    #[error("{0}")]
-    Refused(&'static str),
-    /// No manifest came.
-    #[error("it does not answer, it uses another hierarchy, or its bytes of today are spent")]
-    NoFile,
-    /// It has the file no more.
-    #[error("it does not have the hierarchy's file any more")]
-    Gone,
-    /// Of a file of less than a whole piece nothing is measured but round trips.
-    #[error("the hierarchy's file is smaller than one piece ({0} bytes): nothing can be measured by it")]
-    TooSmall(u64),
-    /// What came is not what the manifest says.
-    #[error("it sends other bytes than its manifest says")]
-    WrongBytes,
-}
 
 /// Fetches as many whole pieces from a member, round and round, as have `bytes` together. `is_relayed`: whether it is reached through a third one.
 pub async fn measure(

@@ -7,8 +7,8 @@ use super::{
 use crate::{
     io::json,
     node::{
-        measured_transfer::{MAX_BYTES, MeasureError},
-        query::Query,
+        measured_transfer::MAX_BYTES,
+        query::{MeasureError, Query},
     },
 };
 use axum::{

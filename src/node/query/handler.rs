@@ -1,13 +1,14 @@
 //! Answers queries: the crawler's views, with what only the process knows added.
 
 use super::{
-    AdmissionReply, MeasureReply, NoProbesError, OptOutReply, PauseReply, ProbesReply, Query, Reply, SurveyReply, deferred::DeferredQueries,
+    AdmissionReply, MeasureError, MeasureReply, NoProbesError, OptOutReply, PauseReply, ProbesReply, Query, Reply, SurveyReply,
+    deferred::DeferredQueries,
 };
 use crate::io::{
     swarm::{Reachability, Reached, SwarmCounters, SwarmHandle, SwarmSecrets},
     tasks,
 };
-use crate::node::{config::Config, executor::Executor, measured_transfer::MeasureError};
+use crate::node::{config::Config, executor::Executor};
 use nearcrawl_core::{
     crawler::Crawler,
     event::{AdmissionEvent, Event, OptOutEvent, SurveyEvent},

@@ -6,7 +6,6 @@ mod deferred;
 pub(crate) mod handler;
 pub(crate) mod seeding;
 
-use super::measured_transfer::MeasureError;
 use nearcrawl_model::{
     access_point::AccessPoint,
     admission::{AdmissionView, SignedAdmission},
@@ -61,6 +60,35 @@ pub enum NoProbesError {
     /// The member does not answer.
     #[error("{0}")]
     NoAnswer(String),
+}
+
+/// Why nothing was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MeasureError {
+    /// It is asked of itself.
+    #[error("this is the daemon that is asked: name another member")]
+    Oneself,
+    /// No such member is alive.
+    #[error("it does not answer")]
+    Silent,
+    /// Which hierarchy is in use here is not known yet.
+    #[error("the hierarchy is not known yet")]
+    Starting,
+    /// Nothing may be measured now, and why not.
+    #[error("{0}")]
+    Refused(&'static str),
+    /// No manifest came.
+    #[error("it does not answer, it uses another hierarchy, or its bytes of today are spent")]
+    NoFile,
+    /// It has the file no more.
+    #[error("it does not have the hierarchy's file any more")]
+    Gone,
+    /// Of a file of less than a whole piece nothing is measured but round trips.
+    #[error("the hierarchy's file is smaller than one piece ({0} bytes): nothing can be measured by it")]
+    TooSmall(u64),
+    /// What came is not what the manifest says.
+    #[error("it sends other bytes than its manifest says")]
+    WrongBytes,
 }
 
 /// Where it goes how many bytes came from a member, or why none was measured.
