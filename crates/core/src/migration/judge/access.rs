@@ -56,6 +56,14 @@ impl Access {
     }
 }
 
+#[cfg(test)]
+impl Access {
+    /// So many requests that took so long together.
+    pub(super) fn of(requests: u32, took_us: f64) -> Access {
+        Access { requests, took_us, ..Access::default() }
+    }
+}
+
 /// So many microseconds ago.
 fn before(now: Now, us: f64) -> Now {
     let ms = (us / 1_000.0) as u64;

@@ -53,7 +53,7 @@ impl Judge {
         if settings.rule == Rule::None || around.membership.standings().is_empty() {
             return None;
         }
-        let watched = self.watched.entry(subnet).or_insert_with(|| Watched::new(settings.states, None));
+        let watched = self.watched.entry(subnet).or_insert_with(|| Watched::new(cx.now.moment, settings.states, None));
         let complete = watched.add(cx.now, report) >= settings.requests_per_access;
         if complete { self.judge_access(cx, around, price, subnet) } else { None }
     }
@@ -123,7 +123,7 @@ impl Judge {
         let scale = self.families.expect(&family);
         let watched = self.watched.get_mut(&subnet)?;
         let candidates = watched.candidates(cx, around, price, subnet, access);
-        let moves = watched.judge_by_case(cx.me, access, &candidates, &scale, &mut chance_of(cx, &subnet));
+        let moves = watched.judge_by_case((cx.now.moment, cx.me), access, &candidates, &scale, &mut chance_of(cx, &subnet));
         if let Some((level, noise)) = watched.level_and_noise(&candidates, &scale) {
             self.families.tell(&family, level, noise);
         }
@@ -147,7 +147,7 @@ impl Judge {
             if history.holdings.last().is_none_or(|last| last.owner != cx.me) {
                 case.moved();
             }
-            self.watched.insert(subnet, Watched::new(cx.settings.migration.states, Some(case)));
+            self.watched.insert(subnet, Watched::new(cx.now.moment, cx.settings.migration.states, Some(case)));
         }
     }
 

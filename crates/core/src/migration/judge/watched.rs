@@ -11,10 +11,11 @@ use nearcrawl_model::{
     fetch::{FetchReport, ProbeKind},
     subnet::Subnet,
     summary::RollUp,
-    time::{Millis, Now},
+    time::{Millis, Moment, Now},
     view::{EventOutcome, Span},
 };
 use rand::rngs::StdRng;
+use std::fmt::Write as _;
 
 /// Access points that are thought of beside the present one: the nearest, as far as is known.
 const MAX_CANDIDATES: usize = 8;
@@ -30,6 +31,14 @@ const MIN_NEWS_US: f64 = 2_000.0;
 /// for that.
 const EQUALLY_NEAR: f64 = 0.1;
 const EQUALLY_NEAR_US: f64 = 5_000.0;
+
+/// For so long a subnet stays with an owner after one move since the network last changed, and twice as long after each further one. Each
+/// move is told to every member, and its journals are compared or copied: that costs the more the more members there are, and a wrong
+/// forecast is not to be paid for every few accesses. Work that goes to a member with less load does not wait.
+const REST_AFTER_A_MOVE: Millis = 600_000;
+
+/// It stays no longer than this.
+const LONGEST_REST: Millis = 86_400_000;
 
 /// One subnet of ours.
 #[derive(Debug)]
@@ -52,11 +61,13 @@ pub(crate) struct Watched {
     said: String,
     /// How long requests took since the load was looked at, in microseconds.
     spent_us: f64,
+    /// Since when it is watched here: since it became ours, or since the start.
+    since: Moment,
 }
 
 impl Watched {
     /// Nothing is known yet, or what a previous owner learnt.
-    pub(super) fn new(states: u8, learnt: Option<Case<AccessPoint>>) -> Watched {
+    pub(super) fn new(now: Moment, states: u8, learnt: Option<Case<AccessPoint>>) -> Watched {
         Watched {
             case: learnt.unwrap_or_else(|| Case::new(states)),
             automaton: Automaton::new(states),
@@ -68,7 +79,15 @@ impl Watched {
             outcome: (EventOutcome::Undecided, None),
             said: String::new(),
             spent_us: 0.0,
+            since: now,
         }
+    }
+
+    /// How much longer it stays because it moved before; 0 if it may move again.
+    fn rests(&self, now: Moment) -> Millis {
+        let moves = f64::from(self.case.moves()).round();
+        let rest = if moves < 1.0 { 0.0 } else { REST_AFTER_A_MOVE as f64 * (moves - 1.0).min(16.0).exp2() };
+        (rest as Millis).min(LONGEST_REST).saturating_sub(now.since(self.since))
     }
 
     /// A request ended. Returns how many there were in this access.
@@ -107,10 +126,10 @@ impl Watched {
         leaves.then(|| self.said.clone())
     }
 
-    /// By our rule: against what it would take at the candidates. Where to it goes, and why.
+    /// By our rule: against what it would take at the candidates. Where to it goes, and why. If it moved not long ago it stays.
     pub(super) fn judge_by_case(
         &mut self,
-        me: AccessPoint,
+        (now, me): (Moment, AccessPoint),
         access: &Access,
         candidates: &[Candidate<AccessPoint>],
         scale: &Scale,
@@ -118,9 +137,19 @@ impl Watched {
     ) -> Option<(AccessPoint, String)> {
         let changed = self.case.accessed(me, access.us_per_request() / 1e6, f64::from(access.requests), scale);
         let least_gain = (self.way_us * EQUALLY_NEAR).max(EQUALLY_NEAR_US) / 1e6;
-        let judgement = self.case.judge(me, candidates, least_gain, scale, chance);
+        let mut judgement = self.case.judge(me, candidates, least_gain, scale, chance);
+        let rest = self.rests(now);
+        let price_of = |arm| candidates.iter().find(|candidate| candidate.arm == arm).map_or(1.0, |candidate| candidate.price.factor());
+        // Who is busier than the other gives work away at once.
+        let waits = rest > 0 && matches!(judgement.verdict, Verdict::Move(to) if price_of(to) >= price_of(me));
+        if waits {
+            judgement.verdict = Verdict::Penalty;
+        }
         self.judged = Some(judgement);
         self.said = sentence(&judgement, changed);
+        if waits {
+            let _ = write!(self.said, "; it has moved before and stays for {}", Span(rest));
+        }
         let outcome = match judgement.verdict {
             Verdict::Reward => EventOutcome::Rewarded,
             Verdict::Penalty => EventOutcome::Penalised,
@@ -235,5 +264,47 @@ fn sentence(judgement: &Judgement<AccessPoint>, changed: bool) -> String {
             let said = if verdict == Verdict::Reward { "rewarded" } else { "penalised" };
             format!("{news}{said}: a request takes {here} here and would take {there} at {}, {known}", rival.arm.short())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    #[test]
+    fn a_subnet_that_has_moved_stays_for_a_while_and_twice_as_long_each_time() {
+        let (me, other) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
+        let at = |arm, seconds| Candidate { arm, prior: Some(Prior { seconds, error: 0.05 }), price: LoadPrice::default() };
+        let candidates = [at(me, 0.2), at(other, 0.02)];
+        let access = Access::of(16, 16.0 * 200_000.0);
+        let judge = |watched: &mut Watched, now| {
+            let chance = &mut StdRng::seed_from_u64(1);
+            watched.judge_by_case((Moment(now), me), &access, &candidates, &Scale::default(), chance).map(|(to, _)| to)
+        };
+        assert_eq!(judge(&mut Watched::new(Moment(0), 1, None), 0), Some(other), "the first move is not waited for");
+        for (moves, minutes) in [(1, 10), (2, 20), (3, 40), (40, 24 * 60)] {
+            let mut case = Case::new(1);
+            (0..moves).for_each(|_| case.moved());
+            let mut watched = Watched::new(Moment(0), 1, Some(case));
+            assert_eq!(judge(&mut watched, minutes * 60_000 - 60_000), None);
+            assert_eq!(watched.outcome, (EventOutcome::Penalised, Some(other)), "people see that it is not well placed");
+            let said = watched.last_judgement(false).unwrap();
+            assert!(said.contains("it has moved before and stays for 1 min 0 s"), "{said}");
+            assert_eq!(judge(&mut watched, minutes * 60_000), Some(other));
+        }
+    }
+
+    #[test]
+    fn work_of_a_busy_member_does_not_wait() {
+        let (me, other) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
+        let at = |arm, seconds, price| Candidate { arm, prior: Some(Prior { seconds, error: 0.05 }), price: LoadPrice::of(price) };
+        let mut case = Case::new(1);
+        case.moved();
+        let mut watched = Watched::new(Moment(0), 1, Some(case));
+        let candidates = [at(me, 0.1, 4.0), at(other, 0.12, 1.0)];
+        let chance = &mut StdRng::seed_from_u64(1);
+        let moves = watched.judge_by_case((Moment(1), me), &Access::of(16, 16.0 * 100_000.0), &candidates, &Scale::default(), chance);
+        assert_eq!(moves.map(|(to, _)| to), Some(other));
     }
 }
