@@ -424,6 +424,7 @@ impl Relay {
         }
         self.ways.did_not_work(now, &to, via);
         if !may_go_on {
+            self.ways.unanswered(now, &to);
             return Some(None);
         }
         match self.forward(cx, others, forwarding) {

@@ -33,8 +33,9 @@ const IN_TOUCH: Millis = 30_000;
 /// A way that nothing goes for so long is forgotten.
 const FORGET_AFTER: Millis = 300_000;
 
-/// For how long nothing is forwarded to a member that no third member reached; twice as long if that happens again, and so on up to the
-/// second. It may be dead, or seem so: SWIM's indirect probes go through few members.
+/// For how long nothing is forwarded to a member that no third member reached, or that answered none of so many questions; twice as long if
+/// that happens again, and so on up to the second. It may be dead, or seem so: SWIM's indirect probes go through few members.
+const UNANSWERED: u8 = 2;
 const GIVEN_UP_FOR: Millis = 5_000;
 const GIVEN_UP_AT_MOST: Millis = 60_000;
 
@@ -55,6 +56,8 @@ struct Way {
     /// Until when nothing is forwarded to it, and for how long the next time.
     given_up: Moment,
     give_up_for: Millis,
+    /// Questions in a row that were given up before they were answered.
+    unanswered: u8,
     /// Its last token.
     token: Token,
 }
@@ -120,6 +123,7 @@ impl Ways {
             failed: BTreeMap::new(),
             given_up: Moment(0),
             give_up_for: GIVEN_UP_FOR,
+            unanswered: 0,
             token: Token::default(),
         };
         self.ways.insert(to, way);
@@ -160,7 +164,7 @@ impl Ways {
     pub(super) fn worked(&mut self, to: &AccessPoint, via: AccessPoint, token: Token) {
         if let Some(way) = self.ways.get_mut(to) {
             way.failed.remove(&via);
-            (way.via, way.token, way.give_up_for) = (Some(via), token, GIVEN_UP_FOR);
+            (way.via, way.token, way.give_up_for, way.unanswered) = (Some(via), token, GIVEN_UP_FOR, 0);
         }
     }
 
@@ -172,6 +176,16 @@ impl Ways {
             }
             way.failed.retain(|_, at| now.since(*at) < FAILED_FOR);
             way.failed.insert(via, now);
+        }
+    }
+
+    /// A question is given up: third members that could still be taken will not be.
+    pub(super) fn unanswered(&mut self, now: Moment, to: &AccessPoint) {
+        if let Some(way) = self.ways.get_mut(to) {
+            way.unanswered = way.unanswered.saturating_add(1);
+            if way.unanswered >= UNANSWERED {
+                self.give_up(now, to);
+            }
         }
     }
 
@@ -207,5 +221,31 @@ impl Ways {
             way.pause = (2 * way.pause).min(TRY_DIRECTLY_AT_MOST);
             way.due = now.after(way.pause);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_that_answers_no_question_is_left_alone_for_longer_each_time_until_an_answer_comes() {
+        let to = AccessPoint([7; 32]);
+        let mut ways = Ways::default();
+        ways.failed(Moment(0), to, Moment(0));
+        let mut now = Moment(0);
+        ways.unanswered(now, &to);
+        assert!(ways.is_forwarded(now, &to), "one question may get lost");
+        let mut pauses = Vec::new();
+        for _ in 0..5 {
+            ways.unanswered(now, &to);
+            let pause = (0..=GIVEN_UP_AT_MOST).step_by(1_000).find(|pause| ways.is_forwarded(now.after(*pause), &to)).unwrap();
+            pauses.push(pause);
+            now = now.after(pause);
+        }
+        assert_eq!(pauses, [5_000, 10_000, 20_000, 40_000, 60_000]);
+        ways.worked(&to, AccessPoint([1; 32]), Token::default());
+        ways.unanswered(now, &to);
+        assert!(ways.is_forwarded(now, &to), "it answered since");
     }
 }
