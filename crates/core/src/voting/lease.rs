@@ -14,8 +14,10 @@ use std::{
 /// Renewals whose answers may still come.
 const MAX_UNDER_WAY: usize = 16;
 
-/// How often a lease that has run out is asked for, as a share of the usual time.
+/// How often a lease that has run out is asked for, as a share of the usual time: within the time of a lease, and after that. The voters may
+/// be on the other side of a cut for long.
 const SOONER: Millis = 5;
+const SOON: Millis = 2;
 
 /// By how much more than the boot clock the wall clock may advance between two renewals, in milliseconds. Where it is more, the boot clock
 /// may have stood still (a paused virtual machine), and does not tell how old the lease is.
@@ -195,6 +197,11 @@ impl Lease {
         self.answered.get(voter).is_some_and(|at| now.since(*at) < self.times.lease)
     }
 
+    /// Whether a voter has answered in this life, but not for the time of a lease.
+    pub(crate) fn is_silent(&self, now: Moment, voter: &AccessPoint) -> bool {
+        self.answered.get(voter).is_some_and(|at| now.since(*at) >= self.times.lease)
+    }
+
     /// Whether as many voters as decide said last that they cannot renew it yet: each of them has begun anew, or changes to another list.
     pub(crate) fn is_refused_by_enough(&self, list: &VoterList) -> bool {
         let changing = self.refused.iter().filter(|(who, said)| list.contains(who) && **said == Renewed::Changing);
@@ -219,7 +226,13 @@ impl Lease {
         if now < self.due {
             return None;
         }
-        let every = if self.holds(now) && !soon { self.times.renew_every } else { (self.times.renew_every / SOONER).max(1) };
+        let lately = now.since(self.until.unwrap_or(self.began)) < self.times.lease;
+        let share = match (self.holds(now), soon) {
+            (true, false) => 1,
+            (false, false) if !lately => SOON,
+            _ => SOONER,
+        };
+        let every = (self.times.renew_every / share).max(1);
         self.due = now.after(every);
         self.ahead_at_renewal = Some(self.ahead);
         self.count += 1;
@@ -349,6 +362,29 @@ mod tests {
         let number = lease.next_renewal(Moment(0), 1, false).unwrap();
         assert_eq!(lease.answered(Moment(1), number, &list, voter(1), &Renewed::Ended(u64::MAX)), Step::Nothing);
         assert_eq!(lease.answered(Moment(2), number, &list, voter(2), &Renewed::Ended(500)), Step::NextTerm(501));
+    }
+
+    #[test]
+    fn one_that_ran_out_is_asked_for_often_at_first_and_less_often_if_nobody_answers_for_long() {
+        let config = RosterConfig::default();
+        let times = Times::of(&config);
+        let mut lease = Lease::new(times, Moment(0), 1);
+        let sent: Vec<_> = (0..=60_000).step_by(100).filter(|now| lease.next_renewal(Moment(*now), 1, false).is_some()).collect();
+        let pauses: BTreeSet<_> = sent.windows(2).filter(|pair| pair[0] < config.lease).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(pauses, [2_600].into());
+        let pauses: BTreeSet<_> = sent.windows(2).filter(|pair| pair[0] >= config.lease).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(pauses, [6_500].into());
+    }
+
+    #[test]
+    fn a_voter_is_silent_if_it_answered_once_and_not_for_the_time_of_a_lease() {
+        let config = RosterConfig::default();
+        let list = VoterList { number: 1, voters: vec![VOTER], age: 0 };
+        let mut lease = Lease::new(Times::of(&config), Moment(0), 1);
+        assert!(!lease.is_silent(Moment(100_000), &VOTER), "one that has just been chosen is asked");
+        lease.answered(Moment(100_000), 1, &list, VOTER, &Renewed::Changing);
+        assert!(!lease.is_silent(Moment(129_999), &VOTER));
+        assert!(lease.is_silent(Moment(130_000), &VOTER));
     }
 
     #[test]

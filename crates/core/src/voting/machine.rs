@@ -89,6 +89,10 @@ const RENEWED_AT_MOST_EVERY: Millis = 3_600_000;
 /// By how much a list may be younger than this voter knows the swarm to be.
 const AGE_LATITUDE: Millis = 120_000;
 
+/// A voter that has been silent for the time of a lease is asked with every so-manieth renewal, as long as the others renew ours: it may be
+/// gone for long, and each question to it may go around through others.
+const SILENT_ASKED_EVERY: u64 = 3;
+
 /// Voters that are remembered as liars: each was on a list once.
 pub(super) const MAX_LIARS: usize = 1_024;
 
@@ -400,6 +404,9 @@ impl Voting {
             leaving: self.standing.leaving,
         };
         for voter in &list.voters {
+            if self.lease.holds(now) && self.lease.is_silent(now, voter) && !number.is_multiple_of(SILENT_ASKED_EVERY) {
+                continue;
+            }
             // Who has no lease has nothing recorded that voters must know of.
             let keepers = self.keeping.due(voter).filter(|_| self.lease.holds(now));
             let renewal = Renewal { keepers, sole: self.process.is_sole_to(voter), ..renewal.clone() };
