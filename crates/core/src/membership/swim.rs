@@ -25,7 +25,7 @@ use std::{
 const MAX_DOORS: usize = 16;
 
 /// How many absent members are called at once.
-const RECALLED_AT_ONCE: usize = 3;
+const RECALLED_AT_ONCE: usize = 1;
 
 /// SWIM's times and bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl SwimConfig {
             periodic_announce: few(self.announce_every, 1),
             // Done here (see `recall`): foca stops it as soon as no member is alive, which is when it is needed.
             periodic_announce_to_down_members: None,
-            periodic_gossip: few(self.gossip_every, 3),
+            periodic_gossip: few(self.gossip_every, 2),
         }
     }
 }
