@@ -560,8 +560,12 @@ impl World {
         twice.then(|| first.delay + 1 + first.draw.of(5).below(LATE))
     }
 
-    /// Counts a question. Rows of journals that are sent to a replica which has them already are counted apart.
+    /// Counts a question. Rows of journals that are sent to a replica which has them already are counted apart. Nothing is sent to a process
+    /// that does not run: there is no connection.
     fn count_question(&mut self, from: AccessPoint, to: AccessPoint, request: &Request) {
+        if !self.runs(to) {
+            return;
+        }
         let (mut there, mut rows_there) = (0, 0);
         let bytes = self.on_the_wire((from, to), false, request_class(request), request);
         if let (Request::Keep(rows), Some(node)) = (request, self.nodes.get(&to)) {
