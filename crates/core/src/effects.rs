@@ -40,7 +40,8 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     allowance::Rest,
     claim::{Claim, ClaimReason, MAX_EPOCH, SignedClaim},
-    cross_table::Pair,
+    cross_table::{CrossTable, Pair},
+    distinct::DistinctSets,
     fetch::{FetchReport, LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     ids::{QuestionId, Ticket, WriteId},
     journal::{Arrival, JournalEntry, JournalKey},
@@ -273,6 +274,21 @@ impl Crawler {
     pub(crate) fn cross_table_wanted(&mut self, by: Pair) {
         let own = self.report.own_table(&self.context, &self.crawl, by);
         self.report.gather(&mut self.context, &self.membership, own);
+        if !self.report.cross_table(by).1 {
+            self.compare_table(by);
+        }
+    }
+
+    /// A member told its sums by two dimensions, or did not.
+    pub(crate) fn cross_totals_came(&mut self, from: AccessPoint, by: Pair, table: Option<CrossTable>) {
+        if self.report.cross_totals_came(from, by, table) {
+            self.compare_table(by);
+        }
+    }
+
+    fn compare_table(&mut self, by: Pair) {
+        let results = self.report.results(&self.context, &self.membership, &self.ownership);
+        self.report.compare_table(by, &results);
     }
 
     /// A member asks for our sums by two dimensions.
@@ -302,6 +318,21 @@ impl Crawler {
     /// People want to know how many different ones there are: all members are asked for their sets.
     pub(crate) fn distinct_wanted(&mut self) {
         self.report.gather_sets(&mut self.context, &self.membership, &self.crawl);
+        if self.report.has_all_sets() {
+            self.compare_sets();
+        }
+    }
+
+    /// A member told its distinct sets, said that they are still the same, or did not answer.
+    pub(crate) fn sets_came(&mut self, from: AccessPoint, answer: Option<Option<DistinctSets>>) {
+        if self.report.sets_came(from, answer) {
+            self.compare_sets();
+        }
+    }
+
+    fn compare_sets(&mut self) {
+        let results = self.report.results(&self.context, &self.membership, &self.ownership);
+        self.report.compare_sets(&self.context, &results);
     }
 
     /// A member asks for our distinct sets; it knows those with this digest.

@@ -268,8 +268,8 @@ impl Crawler {
                 self.report.holds(&self.context, from, yours);
             }
             (Pending::Totals { .. } | Pending::Told, _) => {}
-            (Pending::CrossTotals(by), Some(Response::CrossTotals(table))) => self.report.cross_totals_came(from, by, Some(*table)),
-            (Pending::CrossTotals(by), _) => self.report.cross_totals_came(from, by, None),
+            (Pending::CrossTotals(by), Some(Response::CrossTotals(table))) => self.cross_totals_came(from, by, Some(*table)),
+            (Pending::CrossTotals(by), _) => self.cross_totals_came(from, by, None),
             (Pending::ProbeTurn, Some(Response::ProbeTurn(after))) => self.surveys.turn_told(&self.context, Some(after)),
             (Pending::ProbeTurn, _) => self.surveys.turn_told(&self.context, None),
             (Pending::SurveyHeads, Some(Response::SurveyHeads(Some(theirs)))) => self.surveys.heads_came(&mut self.context, from, &theirs),
@@ -277,8 +277,8 @@ impl Crawler {
             (Pending::SurveyHeads | Pending::Surveys, _) => {}
             (it @ (Pending::OptOutHeads | Pending::OptOuts | Pending::OptOutsTold(_)), answer) => self.compared(from, it, answer),
             (it @ (Pending::AdmissionHeads | Pending::Admissions | Pending::AdmissionsTold(_)), answer) => self.compared(from, it, answer),
-            (Pending::Distinct, Some(Response::Distinct(sets))) => self.report.sets_came(from, Some(sets.map(|sets| *sets))),
-            (Pending::Distinct, _) => self.report.sets_came(from, None),
+            (Pending::Distinct, Some(Response::Distinct(sets))) => self.sets_came(from, Some(sets.map(|sets| *sets))),
+            (Pending::Distinct, _) => self.sets_came(from, None),
             (Pending::Compare(question), answer) => self.compare_answered(question, answer),
             (Pending::StoreOf, answer) => self.replication.uses_store(&self.context, from, answer),
             (Pending::Holds(subnets), answer) => self.told_what_is_there(from, &subnets, answer),

@@ -1,11 +1,15 @@
-//! How do two splits go together, in the whole swarm? Tables are too many to be told unasked: who is asked for one asks all members.
+//! How do two splits go together, in the whole swarm? Tables are too many to be told unasked: who is asked for one asks all members. While
+//! subnets change hands the last one that was whole answers, for ten minutes, as the totals do.
 
 use nearcrawl_model::{
     access_point::AccessPoint,
     cross_table::{CrossTable, Pair},
+    summary::Counts,
     time::{Millis, Moment},
 };
 use std::collections::{BTreeMap, BTreeSet};
+
+use super::consistent::KEPT;
 
 /// Tables that are put together or remembered at once.
 const MAX_TABLES: usize = 8;
@@ -31,6 +35,8 @@ struct Gathered {
 #[derive(Debug, Default)]
 pub(super) struct CrossTables {
     gathered: BTreeMap<Pair, Gathered>,
+    /// The last of each that were whole, and when the members were asked for them.
+    whole: BTreeMap<Pair, (CrossTable, Moment)>,
     /// How many were made for others since when.
     made: (Moment, u32),
 }
@@ -44,7 +50,7 @@ impl CrossTables {
         self.gathered.remove(&by);
         while self.gathered.len() >= MAX_TABLES {
             let oldest = self.gathered.iter().min_by_key(|(_, table)| table.begun).map(|(by, _)| *by);
-            oldest.map(|by| self.gathered.remove(&by));
+            oldest.map(|by| (self.gathered.remove(&by), self.whole.remove(&by)));
         }
         let waits_for: BTreeSet<_> = live.iter().filter(|member| **member != own.0).take(MAX_ASKED).copied().collect();
         let asked = waits_for.iter().copied().collect();
@@ -52,14 +58,32 @@ impl CrossTables {
         asked
     }
 
-    /// A member told its part, or none.
-    pub(super) fn came(&mut self, from: AccessPoint, by: Pair, table: Option<CrossTable>) {
-        let Some(gathered) = self.gathered.get_mut(&by) else { return };
-        if gathered.waits_for.remove(&from)
-            && let Some(table) = table.filter(|table| table.by == by && table.is_tellable())
-        {
+    /// A member told its part, or none. Whether it was the last one.
+    pub(super) fn came(&mut self, from: AccessPoint, by: Pair, table: Option<CrossTable>) -> bool {
+        let Some(gathered) = self.gathered.get_mut(&by) else { return false };
+        if !gathered.waits_for.remove(&from) {
+            return false;
+        }
+        if let Some(table) = table.filter(|table| table.by == by && table.is_tellable()) {
             gathered.came.insert(from, table);
         }
+        gathered.waits_for.is_empty()
+    }
+
+    /// All that will come has come: if it adds up to the swarm's totals the table is whole.
+    pub(super) fn settle(&mut self, by: Pair, total: &Counts) {
+        let table = self.table(by);
+        if !self.is_gathering(by)
+            && table.total() == *total
+            && let Some(gathered) = self.gathered.get(&by)
+        {
+            self.whole.insert(by, (table, gathered.begun));
+        }
+    }
+
+    /// The last table that was whole, if it may still answer, and how old it is.
+    pub(super) fn last_whole(&self, by: Pair, now: Moment) -> Option<(&CrossTable, Millis)> {
+        self.whole.get(&by).map(|(table, at)| (table, now.since(*at))).filter(|(_, age)| *age <= KEPT)
     }
 
     /// Whether members still have to tell their parts.
@@ -87,7 +111,7 @@ impl CrossTables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nearcrawl_model::summary::{Counts, Dimension};
+    use nearcrawl_model::summary::Dimension;
 
     const BY: Pair = (Dimension::Country, Dimension::Tld);
 
@@ -110,6 +134,24 @@ mod tests {
         tables.came(b, BY, Some(table((Dimension::Tld, Dimension::Country), 100)));
         assert_eq!((tables.is_gathering(BY), tables.table(BY).total().servers), (false, 11), "b told another table");
         assert_eq!(tables.want(BY, (me, table(BY, 1)), &[me, a], Moment(2_000)), [a]);
+    }
+
+    #[test]
+    fn the_last_table_that_added_up_to_the_totals_answers_for_ten_minutes() {
+        let [me, a] = [1, 2].map(|byte| AccessPoint([byte; 32]));
+        let mut tables = CrossTables::default();
+        let of = |servers| Counts { servers, ..Counts::default() };
+        tables.want(BY, (me, table(BY, 1)), &[me, a], Moment(0));
+        tables.settle(BY, &of(1));
+        assert_eq!(tables.last_whole(BY, Moment(1)), None, "a has not told its part");
+        assert!(tables.came(a, BY, Some(table(BY, 10))));
+        tables.settle(BY, &of(12));
+        assert_eq!(tables.last_whole(BY, Moment(1)), None);
+        tables.settle(BY, &of(11));
+        tables.want(BY, (me, table(BY, 1)), &[me], Moment(5_000));
+        tables.settle(BY, &of(11));
+        let whole = |now| tables.last_whole(BY, Moment(now)).map(|(table, age)| (table.total().servers, age));
+        assert_eq!((whole(5_000), whole(600_000), whole(600_001)), (Some((11, 5_000)), Some((11, 600_000)), None));
     }
 
     #[test]

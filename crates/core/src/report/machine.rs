@@ -315,9 +315,19 @@ impl Report {
         }
     }
 
-    /// A member told its part of a table, or did not.
-    pub(crate) fn cross_totals_came(&mut self, from: AccessPoint, by: Pair, table: Option<CrossTable>) {
-        self.roll_ups.cross_tables.came(from, by, table);
+    /// A member told its part of a table, or did not. Whether it was the last one: then the table is to be compared with the totals.
+    pub(crate) fn cross_totals_came(&mut self, from: AccessPoint, by: Pair, table: Option<CrossTable>) -> bool {
+        self.roll_ups.cross_tables.came(from, by, table)
+    }
+
+    /// All members that will have told their parts of a table: if it adds up to these totals it answers until the next one does.
+    pub(crate) fn compare_table(&mut self, by: Pair, results: &SwarmResults) {
+        self.roll_ups.cross_tables.settle(by, &results.summary.total);
+    }
+
+    /// The last table that was whole, if it may still answer, and how old it is.
+    pub(crate) fn last_whole_table(&self, cx: &Context, by: Pair) -> Option<(&CrossTable, Millis)> {
+        self.roll_ups.cross_tables.last_whole(by, cx.now.moment)
     }
 
     /// Whether one more table may be made for another member now.
@@ -343,9 +353,20 @@ impl Report {
         }
     }
 
-    /// A member told its distinct sets, said that they are still the same, or did not answer.
-    pub(crate) fn sets_came(&mut self, from: AccessPoint, answer: Option<Option<DistinctSets>>) {
-        self.roll_ups.distinct.came(from, answer);
+    /// A member told its distinct sets, said that they are still the same, or did not answer. Whether it was the last one: then the sets are
+    /// to be compared with the totals.
+    pub(crate) fn sets_came(&mut self, from: AccessPoint, answer: Option<Option<DistinctSets>>) -> bool {
+        self.roll_ups.distinct.came(from, answer)
+    }
+
+    /// Whether no member is waited for that was asked for its distinct sets.
+    pub(crate) fn has_all_sets(&self) -> bool {
+        self.roll_ups.distinct.has_come()
+    }
+
+    /// All members told their distinct sets that will: the counts are whole if nothing changes hands by these totals.
+    pub(crate) fn compare_sets(&mut self, cx: &Context, results: &SwarmResults) {
+        self.roll_ups.distinct.settle(cx.me, results.exact.then_some(results.summary.total.servers));
     }
 
     /// What members told of their distinct sets so far, put together.

@@ -46,7 +46,7 @@ use nearcrawl_model::{
     survey_probes::{MAX_MEMBERS, MAX_ROUND_TRIPS, MemberRoundTrip, ProbedSurvey, SurveyProbes},
     time::{Millis, Moment},
     url::Host,
-    view::{EventView, EventsView, Liveness, MemberView, OwnershipView, ProgressView, ServersPage, WhyView},
+    view::{EventView, EventsView, Liveness, MemberView, OwnershipView, ProgressView, ServersPage, Span, WhyView},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -418,7 +418,13 @@ impl<'a> View<'a> {
         let unsure = (!whole).then(|| "not every member told its part of this table as it is now".to_owned());
         let results = results.for_readers();
         let why = if results.exact { unsure } else { Some(results.in_transition_text.unwrap_or_else(|| "totals change".to_owned())) };
-        CrossTableView::new(self.context.me, table, why)
+        match self.report.last_whole_table(self.context, by).filter(|_| !whole) {
+            Some((last, age_ms)) => {
+                let why = format!("{}; this is the table of {} ago", why.unwrap_or_else(|| "totals change".to_owned()), Span(age_ms));
+                CrossTableView::new(self.context.me, last.clone(), Some(why))
+            }
+            None => CrossTableView::new(self.context.me, table, why),
+        }
     }
 
     /// How many different hosts, domains and addresses the swarm has, as far as members told it since [`crate::event::Event::DistinctWanted`].
