@@ -6,9 +6,10 @@
 use super::{
     parse::{NodeId, Tree},
     roles::Role,
-    semantics, style,
+    semantics,
+    sheet::Hiding,
 };
-use scraper::{Html, Node};
+use scraper::Node;
 use std::{
     cell::{Cell, OnceCell},
     collections::{HashMap, HashSet},
@@ -28,8 +29,8 @@ pub(super) struct Document<'h> {
     labels: HashMap<usize, Vec<usize>>,
     /// Which element says in its aria-owns that it owns this one. unordered: only looked up.
     owners: HashMap<usize, usize>,
-    /// What the page's style sheets hide, as `.class` or `#id`. unordered: only looked up.
-    styled_away: HashSet<String>,
+    /// What style sheets may hide.
+    hiding: Hiding,
     /// The words of those scripts in the page that listen for the focus; made when the first one is asked for. unordered: only looked up.
     watched: OnceCell<HashSet<String>>,
     work: Cell<u32>,
@@ -67,7 +68,7 @@ pub(super) struct State {
     pub(super) aria_hidden: bool,
     /// `inert` on it or an ancestor.
     pub(super) inert: bool,
-    /// Hidden by a style sheet of the page, if no other one says otherwise: no rule asks for it, and names may come from it.
+    /// Maybe hidden by a style sheet: no rule asks for it, and names may come from it.
     pub(super) styled_away: bool,
     /// In a disabled fieldset.
     pub(super) disabled: bool,
@@ -106,13 +107,12 @@ pub(super) enum Item<'d> {
 
 impl<'h> Document<'h> {
     pub(super) fn new(tree: &'h Tree) -> Document<'h> {
-        let html = &tree.html;
         let mut document = Document {
             entries: Vec::new(),
             by_id: HashMap::new(),
             labels: HashMap::new(),
             owners: HashMap::new(),
-            styled_away: styled_away(html),
+            hiding: Hiding::of(&tree.html),
             watched: OnceCell::new(),
             work: Cell::new(MAX_WORK),
         };
@@ -257,12 +257,6 @@ fn listens_for_focus(script: &str) -> bool {
     ["'focus'", "\"focus\"", "`focus`", "onfocus", "focusin", ".focus(function"].iter().any(|sign| script.contains(sign))
 }
 
-fn styled_away(html: &Html) -> HashSet<String> {
-    let elements = html.tree.nodes().filter(|node| matches!(node.value(), Node::Element(element) if element.name() == "style"));
-    let sheets = elements.flat_map(|style| style.children()).filter_map(|child| child.value().as_text());
-    sheets.flat_map(|sheet| style::hidden_names(sheet)).collect()
-}
-
 fn value<'h>(element: &'h scraper::node::Element, name: &str) -> Option<&'h str> {
     element.attrs().find(|(each, _)| *each == name).map(|(_, value)| value)
 }
@@ -404,12 +398,25 @@ impl<'d> Element<'d> {
         self.state().is_exposed() && !self.state().styled_away
     }
 
-    /// Whether a style sheet of the page hides its class or id.
-    pub(super) fn is_styled_away(self) -> bool {
-        let names = &self.document.styled_away;
-        let hides = |mark: char, name: &str| names.contains(format!("{mark}{name}").as_str());
-        let classes = || self.attr("class").unwrap_or_default().split_ascii_whitespace();
-        !names.is_empty() && (classes().any(|class| hides('.', class)) || self.attr("id").is_some_and(|id| hides('#', id)))
+    /// Whether a style sheet may hide it: one of the page by a rule that may match it, or another one by a class that says so. The page as a
+    /// whole is never hidden: what hides it at first is undone by a script.
+    pub(super) fn may_be_styled_away(self) -> bool {
+        let (document, Some(node)) = (self.document, self.node()) else { return false };
+        if matches!(self.name(), "html" | "body") {
+            return false;
+        }
+        // While it is made, its end is open if there is something in it.
+        let is_empty = self.entry().end == self.index + 1;
+        let ancestors = || self.ancestors().filter_map(Element::node);
+        let mut candidates = document.hiding.candidates(node).take_while(|_| document.spend());
+        candidates.any(|selector| selector.may_match(node, is_empty, ancestors())) || document.hiding.is_hidden_by_name(node)
+    }
+
+    /// Whether a style sheet that stands elsewhere, and is not read, may hide it or what is around it in this other element: one of them
+    /// has a class or an id.
+    pub(super) fn may_be_hidden_elsewhere(self, outer: Element<'d>) -> bool {
+        let mut within = std::iter::once(self).chain(self.ancestors()).take_while(|element| element.index >= outer.index);
+        self.document.hiding.has_others() && within.any(|element| element.says("class") || element.says("id"))
     }
 
     /// The role that its author gave it, whether it has it or not.

@@ -18,7 +18,9 @@ mod name;
 mod parse;
 mod roles;
 mod rules;
+mod selector;
 mod semantics;
+mod sheet;
 mod style;
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(super) fn state(element: Element<'_>, inherited: State) -> State {
         unrendered: inherited.unrendered || shown.gone || is_never_rendered(element, own),
         invisible: shown.visible.map_or(inherited.invisible, |visible| !visible),
         aria_hidden: inherited.aria_hidden || element.attr_is("aria-hidden", "true"),
-        styled_away: inherited.styled_away || element.is_styled_away(),
+        styled_away: inherited.styled_away || element.may_be_styled_away(),
         inert: inherited.inert || (html && element.has("inert")),
         disabled: inherited.disabled && !is_first_legend(element, html)
             || (html && element.name() == "fieldset" && element.has("disabled")),
@@ -84,15 +84,24 @@ pub(super) fn tab_index(element: Element<'_>) -> Option<i64> {
 
 /// Whether it can have the focus, by a pointer or a script at least.
 pub(super) fn is_focusable(element: Element<'_>) -> bool {
+    is_focusable_if_shown(element) && !element.state().styled_away
+}
+
+fn is_focusable_if_shown(element: Element<'_>) -> bool {
     (tab_index(element).is_some() || is_focusable_by_nature(element))
         && !is_disabled(element)
-        && element.is_rendered()
+        && element.state().is_rendered()
         && !element.state().inert
 }
 
 /// Whether one comes to it with the tab key, and stays there.
 pub(super) fn is_in_tab_order(element: Element<'_>) -> bool {
-    is_focusable(element) && tab_index(element).is_none_or(|index| index >= 0) && !may_pass_focus_on(element)
+    is_in_tab_order_if_shown(element) && !element.state().styled_away
+}
+
+/// Whether that holds if no style sheet hides it.
+pub(super) fn is_in_tab_order_if_shown(element: Element<'_>) -> bool {
+    is_focusable_if_shown(element) && tab_index(element).is_none_or(|index| index >= 0) && !may_pass_focus_on(element)
 }
 
 /// Whether a script may move the focus elsewhere as soon as it comes here, as the guards before and behind a dialog do: what calls

@@ -4,3 +4,4 @@ mod cases;
 mod families;
 mod hostile;
 mod places;
+mod styles;

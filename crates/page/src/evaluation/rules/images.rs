@@ -10,12 +10,16 @@ use crate::evaluation::{
 use nearcrawl_model::evaluation::Rule;
 
 pub(super) fn check(element: Element<'_>, found: &mut Found) {
-    if !element.is_exposed() {
-        return;
-    }
     // A picture that was to be decoration, but is exposed for another reason, needs a name like any other.
     let is_image = || element.is("img") || element.has_role("img") || element.has_role("image");
     let is_silent = || element.role().is_some_and(Role::is_presentational);
+    if !element.is_exposed() {
+        let may_be_shown = element.state().is_exposed() && element.is_html();
+        if may_be_shown && is_image() && !is_silent() && !has_name(element) {
+            found.cannot_tell(Rule::ImageName);
+        }
+        return;
+    }
     if element.is_svg() {
         let images = ["img", "image", "graphics-document", "graphics-symbol"];
         if element.explicit_role().is_some_and(|role| images.contains(&role.name)) {

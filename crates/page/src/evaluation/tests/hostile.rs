@@ -86,6 +86,8 @@ fn what_refers_to_everything_is_refused() {
     assert_eq!(cost("references", &format!("{targets}{links}")).gate, None);
     let nested = format!("{}{}", "<i role=button>".repeat(100), "<b></b>".repeat(20_000));
     assert_eq!(cost("names of names", &nested).gate, Some(Gate::TooEntangled));
+    let styled = format!("<style>{}b{{display:none}}</style>{}", many("u i,"), many("<i></i>"));
+    assert_eq!(cost("selectors of everything", &styled).gate, Some(Gate::TooEntangled));
 }
 
 #[test]
@@ -114,6 +116,15 @@ fn what_is_odd_is_told_like_anything_else() {
         ("templates", many("<template></template>")),
         ("frames", many("<iframe srcdoc='<iframe>'></iframe>")),
         ("open script", format!("<script>{}", many("<!--<script>"))),
+        ("open braces", format!("<style>{}", many("a{"))),
+        ("nested rules", format!("<style>{}", many("&a,b{display:none;"))),
+        ("nested selectors", format!("<style>{}{{display:none}}", many(":is("))),
+        ("open brackets in lists", format!("<style>{}{{display:none}}", many("(,"))),
+        ("long selectors", format!("<style>{}{{display:none}}</style><p>", many("a "))),
+        ("deep conditions", format!("<style>{}", many("@media{a;"))),
+        ("choices", format!("<style>:is({}){{display:none}}</style>{}", many("b,"), many("<p>"))),
+        ("classes", format!("<style>{}{{display:none}}</style><p class='{}'>", numbered(".a", ",", 9_000), numbered("a", " ", 9_000))),
+        ("many selectors", format!("<style>{}c{{display:none}}</style>{}", many("a b,"), many("<p>"))),
         ("nothing but nulls", many("\0")),
         ("nothing but open brackets", many("<")),
     ] {

@@ -1,0 +1,432 @@
+//! May a selector of a style sheet match an element? Names, classes, ids, attributes and ancestors are compared; whatever else a selector
+//! asks for (places among siblings, what is checked …) counts as met, so that nobody says of an element that it is certainly not meant.
+//!
+//! What holds only while something is done to a page (`:hover`, `:focus`, `:target`) and what is no element (`::before`) is left out.
+
+use scraper::node::Element;
+
+/// How deep `:is()` and `:not()` may be in one another to be looked into.
+const MAX_DEPTH: u32 = 3;
+
+/// So many classes of an element are looked at, so many tests of a compound, and so many choices of `:is()` and `:not()`.
+const MAX_PARTS: usize = 100;
+
+/// Longer values of attributes count as being as they must be, in bytes.
+const MAX_VALUE: usize = 1000;
+
+/// Classes that scripts give to the root, or take from it, to say that there are scripts.
+const OF_SCRIPTS: [&str; 5] = ["js", "no-js", "nojs", "has-js", "js-enabled"];
+
+/// A selector.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Selector {
+    /// What the element must be.
+    subject: Compound,
+    /// What some of its ancestors must be, from the outermost one to the innermost.
+    around: Vec<Compound>,
+}
+
+/// What one element must be.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Compound {
+    tests: Vec<Test>,
+    /// Whether more is asked for than these tests.
+    asks_more: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Test {
+    /// The name, in lower case.
+    Name(String),
+    Class(String),
+    Id(String),
+    Attribute {
+        name: String,
+        relation: char,
+        value: String,
+    },
+    /// There is nothing in it.
+    Empty,
+    /// It is a custom element.
+    Custom,
+    AnyOf(Vec<Compound>),
+    NoneOf(Vec<Compound>),
+}
+
+impl Selector {
+    /// The selectors of a list that may match something while nobody does anything to the page.
+    pub(super) fn list(text: &str) -> Vec<Selector> {
+        list(text, 0)
+    }
+
+    /// Whether it says anything of the element or of what is around it.
+    pub(super) fn says_something(&self) -> bool {
+        !self.subject.tests.is_empty() || !self.around.is_empty()
+    }
+
+    /// The selector of a rule within the rule of these other ones: `&` stands for them.
+    pub(super) fn within(self, outer: &str) -> Vec<Selector> {
+        if self.subject.tests.is_empty() { Selector::list(outer) } else { vec![self] }
+    }
+
+    /// By what it is looked up: something that each element it matches has.
+    pub(super) fn key(&self) -> String {
+        let rank = |test: &&Test| match test {
+            Test::Id(_) => 0,
+            Test::Class(_) => 1,
+            Test::Name(_) => 2,
+            Test::Attribute { .. } => 3,
+            _ => 4,
+        };
+        match self.subject.tests.iter().min_by_key(rank) {
+            Some(Test::Id(id)) => format!("#{}", id.to_ascii_lowercase()),
+            Some(Test::Class(class)) => format!(".{}", class.to_ascii_lowercase()),
+            Some(Test::Name(name)) => name.clone(),
+            Some(Test::Attribute { name, .. }) => format!("[{name}"),
+            _ => "*".to_owned(),
+        }
+    }
+
+    /// Whether it may match an element, with these ancestors from its parent up.
+    pub(super) fn may_match<'e>(&self, element: &Element, is_empty: bool, ancestors: impl Iterator<Item = &'e Element>) -> bool {
+        if !self.subject.may_match(element, is_empty) {
+            return false;
+        }
+        let mut wanted = self.around.iter().rev();
+        let mut next = wanted.next();
+        for ancestor in ancestors {
+            match next {
+                None => return true,
+                Some(compound) if compound.may_match(ancestor, false) => next = wanted.next(),
+                Some(_) => {}
+            }
+        }
+        next.is_none()
+    }
+}
+
+/// The classes of an element.
+pub(super) fn classes(element: &Element) -> impl Iterator<Item = &str> {
+    element.attr("class").unwrap_or_default().split_ascii_whitespace().take(MAX_PARTS)
+}
+
+impl Compound {
+    fn may_match(&self, element: &Element, is_empty: bool) -> bool {
+        self.tests.iter().all(|test| match test {
+            Test::Name(name) => element.name().eq_ignore_ascii_case(name),
+            Test::Class(class) => classes(element).any(|each| each.eq_ignore_ascii_case(class)),
+            Test::Id(id) => element.attr("id").is_some_and(|has| has.eq_ignore_ascii_case(id)),
+            Test::Attribute { name, relation, value } => element.attr(name).is_some_and(|has| is_related(has, *relation, value)),
+            Test::Empty => is_empty,
+            Test::Custom => element.name().contains('-'),
+            Test::AnyOf(others) => others.iter().any(|other| other.may_match(element, is_empty)),
+            Test::NoneOf(others) => !others.iter().any(|other| other.may_match(element, is_empty)),
+        })
+    }
+
+    /// Whether it is about the page as a whole, of which a script may say more: whether a menu is open, for instance.
+    fn is_of_the_page(&self) -> bool {
+        let is_root = |test: &Test| matches!(test, Test::Name(name) if name == "html" || name == "body");
+        let is_of_scripts = |test: &Test| matches!(test, Test::Class(class) if OF_SCRIPTS.contains(&class.as_str()));
+        self.tests.iter().any(is_root) || (!self.tests.is_empty() && self.tests.iter().all(is_of_scripts))
+    }
+}
+
+fn is_related(has: &str, relation: char, value: &str) -> bool {
+    if has.len().max(value.len()) > MAX_VALUE {
+        return true;
+    }
+    let (has, value) = (has.to_ascii_lowercase(), value.to_ascii_lowercase());
+    match relation {
+        '=' => has == value,
+        '~' => has.split_ascii_whitespace().any(|word| word == value),
+        '|' => has.strip_prefix(&value).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
+        '^' => !value.is_empty() && has.starts_with(&value),
+        '$' => !value.is_empty() && has.ends_with(&value),
+        '*' => !value.is_empty() && has.contains(&value),
+        _ => true,
+    }
+}
+
+fn list(text: &str, depth: u32) -> Vec<Selector> {
+    let mut reader = Reader { rest: text, depth };
+    let mut selectors = Vec::new();
+    loop {
+        selectors.extend(reader.selector());
+        match reader.behind(',') {
+            Some(rest) => reader.rest = rest,
+            None => return selectors,
+        }
+    }
+}
+
+/// Reads a list of selectors from its front.
+struct Reader<'t> {
+    rest: &'t str,
+    depth: u32,
+}
+
+impl<'t> Reader<'t> {
+    /// The selector up to the next comma; none if it is not valid, or never matches while the page is at rest.
+    fn selector(&mut self) -> Option<Selector> {
+        let mut selector = Selector::default();
+        loop {
+            self.skip_space();
+            let begin = self.rest.len();
+            let compound = self.compound()?;
+            let end = self.rest.len();
+            self.skip_space();
+            let combinator = self.rest.chars().next().filter(|letter| matches!(letter, '>' | '+' | '~'));
+            match combinator {
+                Some(_) => self.rest = &self.rest[1..],
+                None if self.rest.is_empty() || self.rest.starts_with(',') => {
+                    selector.subject = compound;
+                    return (begin > end).then_some(selector);
+                }
+                None if end == self.rest.len() => return None,
+                None => {}
+            }
+            // What stands before a sibling is not around it.
+            let is_around = !matches!(combinator, Some('+' | '~'));
+            if is_around && !compound.tests.is_empty() && !compound.is_of_the_page() {
+                selector.around.push(compound);
+            }
+        }
+    }
+
+    /// None of what does not match while the page is at rest.
+    fn compound(&mut self) -> Option<Compound> {
+        let mut compound = Compound::default();
+        while let Some(letter) = self.rest.chars().next() {
+            match letter {
+                '*' | '&' => self.rest = &self.rest[1..],
+                '|' => {
+                    // What stood before it is a namespace.
+                    compound.tests.clear();
+                    self.rest = &self.rest[1..];
+                }
+                '.' | '#' => {
+                    self.rest = &self.rest[1..];
+                    let name = self.name();
+                    let test = if letter == '.' { Test::Class } else { Test::Id };
+                    compound.tests.push(test((!name.is_empty()).then_some(name)?));
+                }
+                '[' => compound.tests.push(self.attribute()?),
+                ':' => self.pseudo(&mut compound)?,
+                letter if is_of_name(letter) => compound.tests.push(Test::Name(self.name().to_ascii_lowercase())),
+                _ => break,
+            }
+        }
+        compound.asks_more |= compound.tests.len() > MAX_PARTS;
+        compound.tests.truncate(MAX_PARTS);
+        Some(compound)
+    }
+
+    /// A name, without its escapes.
+    fn name(&mut self) -> String {
+        let mut name = String::new();
+        while let Some(letter) = self.rest.chars().next().filter(|letter| is_of_name(*letter)) {
+            self.rest = &self.rest[letter.len_utf8()..];
+            if letter == '\\' {
+                name.extend(self.escaped());
+            } else {
+                name.push(letter);
+            }
+        }
+        name
+    }
+
+    fn escaped(&mut self) -> Option<char> {
+        let digits = self.rest.bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
+        if digits == 0 {
+            let letter = self.rest.chars().next()?;
+            self.rest = &self.rest[letter.len_utf8()..];
+            return Some(letter);
+        }
+        let code = u32::from_str_radix(&self.rest[..digits], 16).ok();
+        self.rest = &self.rest[digits..];
+        self.rest = self.rest.strip_prefix([' ', '\t', '\n', '\r']).unwrap_or(self.rest);
+        code.and_then(char::from_u32)
+    }
+
+    fn attribute(&mut self) -> Option<Test> {
+        let inner = self.bracketed()?;
+        let (name, behind) = inner.split_at(inner.find(['=', '~', '|', '^', '$', '*']).unwrap_or(inner.len()));
+        let name = name.trim().to_ascii_lowercase();
+        let relation = behind.chars().next().unwrap_or(' ');
+        let value = behind.split_once('=').map_or("", |(_, value)| value.trim());
+        let value = match value.chars().next() {
+            Some(quote @ ('"' | '\'')) => value[1..].split(quote).next().unwrap_or_default(),
+            _ => value.split_ascii_whitespace().next().unwrap_or_default(),
+        };
+        Some(Test::Attribute { name, relation, value: value.to_owned() })
+    }
+
+    /// A pseudo-class goes to what is asked for; none where something must be done to the page before it matches.
+    fn pseudo(&mut self, compound: &mut Compound) -> Option<()> {
+        self.rest = &self.rest[1..];
+        if self.rest.starts_with(':') {
+            return None;
+        }
+        let name = self.name().to_ascii_lowercase();
+        let argument = if self.rest.starts_with('(') { self.bracketed()? } else { "" };
+        match name.as_str() {
+            "before" | "after" | "first-line" | "first-letter" | "hover" | "active" | "focus" | "focus-within" | "focus-visible"
+            | "target" | "visited" | "host" | "host-context" => return None,
+            "root" => compound.tests.push(Test::Name("html".to_owned())),
+            "empty" => compound.tests.push(Test::Empty),
+            "is" | "where" | "matches" | "any" | "-webkit-any" | "-moz-any" if self.depth < MAX_DEPTH => {
+                let others: Vec<Compound> = list(argument, self.depth + 1).into_iter().map(|selector| selector.subject).collect();
+                match others.len() > MAX_PARTS {
+                    true => compound.asks_more = true,
+                    false => compound.tests.push(Test::AnyOf(others)),
+                }
+            }
+            "not" if argument.trim().eq_ignore_ascii_case(":defined") => compound.tests.push(Test::Custom),
+            "not" if self.depth < MAX_DEPTH => {
+                let is_exact = |selector: &Selector| selector.around.is_empty() && !selector.subject.asks_more;
+                let others = list(argument, self.depth + 1).into_iter().filter(is_exact).map(|selector| selector.subject);
+                compound.tests.push(Test::NoneOf(others.filter(|other| !other.tests.is_empty()).take(MAX_PARTS).collect()));
+            }
+            _ => compound.asks_more = true,
+        }
+        Some(())
+    }
+
+    /// What is in the bracket that begins here; goes behind it.
+    fn bracketed(&mut self) -> Option<&'t str> {
+        let length = length_of_bracket(self.rest)?;
+        let inner = &self.rest[1..length - 1];
+        self.rest = &self.rest[length..];
+        Some(inner)
+    }
+
+    /// What stands behind the next such letter that is in no bracket.
+    fn behind(&self, letter: char) -> Option<&'t str> {
+        let mut rest = self.rest;
+        loop {
+            let at = rest.find([letter, '(', '['])?;
+            if rest[at..].starts_with(letter) {
+                return Some(&rest[at + 1..]);
+            }
+            rest = &rest[at..];
+            rest = &rest[length_of_bracket(rest)?..];
+        }
+    }
+
+    fn skip_space(&mut self) {
+        self.rest = self.rest.trim_ascii_start();
+    }
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '\\') || !letter.is_ascii()
+}
+
+/// How long the bracket is with which a text begins; none if it is not closed. Quotes and escapes are passed over.
+fn length_of_bracket(text: &str) -> Option<usize> {
+    let (mut open, mut quote, mut is_escaped) = (0_u32, None, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match (byte, quote) {
+            _ if is_escaped => is_escaped = false,
+            (b'\\', _) => is_escaped = true,
+            (_, Some(mark)) if byte == mark => quote = None,
+            (_, Some(_)) => {}
+            (b'"' | b'\'', None) => quote = Some(byte),
+            (b'(' | b'[', None) => open += 1,
+            (b')' | b']', None) => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Selector;
+    use scraper::{ElementRef, Html};
+
+    /// Whether a selector may match the element of the id `x`.
+    fn matches(selectors: &str, page: &str) -> bool {
+        let html = Html::parse_document(page);
+        let element = html.tree.nodes().filter_map(ElementRef::wrap).find(|element| element.value().attr("id") == Some("x")).unwrap();
+        let ancestors = || element.ancestors().filter_map(|node| node.value().as_element());
+        Selector::list(selectors).iter().any(|selector| selector.may_match(element.value(), !element.has_children(), ancestors()))
+    }
+
+    #[test]
+    fn what_may_be_meant_matches() {
+        let page = "<body class=home><div class='m n' role=tab><p id=x class='h md:hidden' data-a='One two'>y</p></div>";
+        for selector in [
+            "p",
+            "*",
+            ".h",
+            ".H#x",
+            "p.h, b",
+            "b, p.h",
+            ".m .h",
+            ".m>.h",
+            "body .h",
+            "body.open .h",
+            ".js .h",
+            ".home .m p",
+            "[data-a]",
+            "[data-a='one two']",
+            "[data-a~=two]",
+            "[data-a^=On]",
+            "[data-a*=' ' i]",
+            "[data-a$=\"o\"]",
+            "div[role=tab] > p:first-child",
+            ".md\\:hidden",
+            "\\70",
+            "b + p",
+            "input:checked ~ .m .h",
+            ":is(.a, .h)",
+            "p:not(.a)",
+            "p:not(.a .h)",
+            "p:not(:nth-child(2))",
+            ".m > *",
+            "svg|p",
+            "p:is([title=')'], .h)",
+        ] {
+            assert!(matches(selector, page), "{selector}");
+        }
+    }
+
+    #[test]
+    fn what_is_certainly_not_meant_does_not_match() {
+        let page = "<body class=home><div class='m n'><p id=x class=h data-a=b>y</p></div>";
+        for selector in [
+            "b",
+            ".g",
+            ".h.g",
+            ".k .h",
+            ".h .m",
+            ".m .n .h",
+            "[data-b]",
+            "[data-a=c]",
+            "p:hover",
+            ".m:hover .h",
+            "p::before",
+            "p:after",
+            "p:empty",
+            "p:not(.h)",
+            "p:not(b, .h)",
+            ":is(.a, b)",
+            ":not(:defined)",
+            "",
+            ",",
+            ".",
+            "50%",
+            "p!",
+            "p:is(.h",
+            "[data-a",
+        ] {
+            assert!(!matches(selector, page), "{selector}");
+        }
+        assert!(matches("p:empty", "<p id=x></p>") && matches(":not(:defined)", "<x-y id=x>z</x-y>"));
+    }
+}
