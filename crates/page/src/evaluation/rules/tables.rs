@@ -6,10 +6,16 @@ use crate::evaluation::{
     name::has_name,
 };
 use nearcrawl_model::evaluation::Rule;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 /// Tables wider than this are not judged.
 const MAX_COLUMNS: usize = 1000;
+
+/// A cell covers so many rows at most.
+const MAX_ROWS: usize = 65_534;
+
+/// Tables are not judged whose cells reach over more columns and rows than this, all taken together.
+const MAX_REACH: usize = 500_000;
 
 /// A cell and the slots that it covers: columns from `left` to before `right`, rows from `top` to before `bottom`.
 struct Cell<'d> {
@@ -18,6 +24,31 @@ struct Cell<'d> {
     right: usize,
     top: usize,
     bottom: usize,
+    /// Which group of rows it stands in.
+    row_group: usize,
+    /// Which group of columns it begins in.
+    column_group: Option<usize>,
+}
+
+impl Cell<'_> {
+    /// Whether another header cell stands in the same columns.
+    fn is_over(&self, other: &Cell<'_>) -> bool {
+        (self.left, self.right) == (other.left, other.right)
+    }
+
+    /// Whether another header cell stands in the same rows.
+    fn is_beside(&self, other: &Cell<'_>) -> bool {
+        (self.top, self.bottom) == (other.top, other.bottom)
+    }
+
+    /// Whether headers are found for it by where it stands: it names none.
+    fn takes_headers(&self) -> bool {
+        is_cell(self.element) && !self.element.says("headers")
+    }
+
+    fn is_header(&self) -> bool {
+        self.element.is("th") || is_header(self.element)
+    }
 }
 
 /// What a header cell can be the header of.
@@ -27,8 +58,10 @@ enum Heads {
     Column,
     /// Cells to the right of it.
     Row,
-    /// Cells of its group, wherever they stand in it.
-    Group,
+    /// Cells of its group of rows, below it and to the right of it.
+    RowGroup,
+    /// Cells of its group of columns, likewise.
+    ColumnGroup,
     /// Nobody can tell: browsers differ.
     Either,
 }
@@ -76,60 +109,82 @@ fn heads(header: Element<'_>, cell: Element<'_>, table: Element<'_>) -> bool {
 }
 
 /// Each header cell must head at least one cell: by its id, or by where it stands (HTML standard, "Forming relationships between data cells
-/// and header cells"). Cells that name their headers take no others.
+/// and header cells"). Cells that name their headers take no others, and none is its own header.
 fn check_headers(cells: &[Cell<'_>], found: &mut Found) {
-    let named: BTreeSet<&str> =
-        cells.iter().flat_map(|cell| cell.element.attr("headers").unwrap_or_default().split_ascii_whitespace()).collect();
-    let reach = Reach::of(cells);
+    let named: BTreeSet<&str> = cells.iter().flat_map(|cell| named_by(cell.element)).collect();
+    let is_named = |header: Element<'_>| {
+        let id = header.attr("id").filter(|id| named.contains(id));
+        id.and_then(|id| header.document.by_id(id)).is_some_and(|first| first.index == header.index)
+    };
+    let Some(reach) = Reach::of(cells) else { return found.cannot_tell(Rule::TableHeaderCells) };
     for cell in cells {
         let header = cell.element;
         if !header.is_exposed() || !is_header(header) || !has_name(header) {
             continue;
         }
-        let heads = match reach.heads(cell) {
-            _ if header.attr("id").is_some_and(|id| named.contains(id)) => true,
-            Heads::Column => reach.has_below(cell),
-            Heads::Row => reach.has_behind(cell),
-            Heads::Group => cells.len() > 1,
-            Heads::Either => {
-                found.cannot_tell(Rule::TableHeaderCells);
-                continue;
-            }
-        };
+        let heads = is_named(header)
+            || match reach.heads(cell) {
+                Heads::Column => reach.has_below(cell),
+                Heads::Row => reach.has_behind(cell),
+                // Browsers take them for headers of columns and rows as well.
+                Heads::RowGroup => reach.has_in_row_group(cell) || reach.has_behind(cell),
+                Heads::ColumnGroup => reach.has_in_column_group(cell) || reach.has_below(cell),
+                Heads::Either => {
+                    found.cannot_tell(Rule::TableHeaderCells);
+                    continue;
+                }
+            };
         found.judge(Rule::TableHeaderCells, header, !heads);
     }
 }
 
-/// How far the cells of a table reach.
-struct Reach {
-    /// Down to which row there are cells, in each column.
-    down: Vec<usize>,
-    /// Right to which column there are cells, in each row.
-    across: Vec<usize>,
+/// The ids of other cells that a cell names as its headers.
+fn named_by(cell: Element<'_>) -> impl Iterator<Item = &str> {
+    let ids = cell.attr("headers").unwrap_or_default().split_ascii_whitespace();
+    ids.filter(move |id| cell.attr("id") != Some(*id))
+}
+
+/// Where the cells of a table stand, and how far they reach.
+struct Reach<'c, 'd> {
+    cells: &'c [Cell<'d>],
+    /// The cells in each column, from above.
+    columns: Vec<Vec<&'c Cell<'d>>>,
+    /// The cells in each row, from the left.
+    rows: Vec<Vec<&'c Cell<'d>>>,
     /// Which columns and which rows have data cells that are not empty.
     data_in_column: Vec<bool>,
     data_in_row: Vec<bool>,
 }
 
-impl Reach {
-    fn of(cells: &[Cell<'_>]) -> Reach {
+impl<'c, 'd> Reach<'c, 'd> {
+    /// None if the cells reach too far.
+    fn of(cells: &'c [Cell<'d>]) -> Option<Reach<'c, 'd>> {
+        let reach: usize = cells.iter().map(|cell| cell.right - cell.left + cell.bottom - cell.top).sum();
+        if reach > MAX_REACH {
+            return None;
+        }
         let columns = cells.iter().map(|cell| cell.right).max().unwrap_or(0);
         let rows = cells.iter().map(|cell| cell.bottom).max().unwrap_or(0);
-        let mut reach =
-            Reach { down: vec![0; columns], across: vec![0; rows], data_in_column: vec![false; columns], data_in_row: vec![false; rows] };
+        let mut reach = Reach {
+            cells,
+            columns: vec![Vec::new(); columns],
+            rows: vec![Vec::new(); rows],
+            data_in_column: vec![false; columns],
+            data_in_row: vec![false; rows],
+        };
         for cell in cells {
             let (columns, rows) = (cell.left..cell.right, cell.top..cell.bottom);
-            if is_cell(cell.element) && !cell.element.says("headers") {
-                reach.down[columns.clone()].iter_mut().for_each(|row| *row = cell.bottom.max(*row));
-                reach.across[rows.clone()].iter_mut().for_each(|column| *column = cell.right.max(*column));
-            }
+            reach.columns[columns.clone()].iter_mut().for_each(|column| column.push(cell));
+            reach.rows[rows.clone()].iter_mut().for_each(|row| row.push(cell));
             // Empty corners are data cells by the standard, but no browser takes them for such.
             if !cell.element.is("th") && has_content(cell.element) {
                 reach.data_in_column[columns].fill(true);
                 reach.data_in_row[rows].fill(true);
             }
         }
-        reach
+        // A cell that hangs down from a row above comes before those that begin further left.
+        reach.rows.iter_mut().for_each(|row| row.sort_by_key(|cell| cell.left));
+        Some(reach)
     }
 
     /// What a header cell heads: what its scope or its role says, or else what is free of data.
@@ -141,20 +196,61 @@ impl Reach {
         match header.attr("scope").map(str::to_ascii_lowercase).as_deref() {
             Some("col") => Heads::Column,
             Some("row") => Heads::Row,
-            Some("rowgroup" | "colgroup") => Heads::Group,
+            Some("rowgroup") => Heads::RowGroup,
+            Some("colgroup") => Heads::ColumnGroup,
             _ if !self.data_in_row[cell.top..cell.bottom].contains(&true) => Heads::Column,
             _ if !self.data_in_column[cell.left..cell.right].contains(&true) => Heads::Row,
             _ => Heads::Either,
         }
     }
 
-    fn has_below(&self, cell: &Cell<'_>) -> bool {
-        self.down[cell.left..cell.right].iter().any(|row| *row > cell.bottom)
+    fn has_below(&self, header: &Cell<'_>) -> bool {
+        self.columns[header.left..header.right].iter().any(|column| {
+            let begin = column.partition_point(|cell| cell.top < header.bottom);
+            leads_to_one(header, &column[begin..], |header, cell| header.is_over(cell))
+        })
     }
 
-    fn has_behind(&self, cell: &Cell<'_>) -> bool {
-        self.across[cell.top..cell.bottom].iter().any(|column| *column > cell.right)
+    fn has_behind(&self, header: &Cell<'_>) -> bool {
+        self.rows[header.top..header.bottom].iter().any(|row| {
+            let begin = row.partition_point(|cell| cell.left < header.right);
+            leads_to_one(header, &row[begin..], |header, cell| header.is_beside(cell))
+        })
     }
+
+    fn has_in_row_group(&self, header: &Cell<'_>) -> bool {
+        let begin = self.cells.partition_point(|cell| cell.row_group < header.row_group);
+        let end = self.cells.partition_point(|cell| cell.row_group <= header.row_group);
+        self.cells[begin..end].iter().rev().any(|cell| is_in_reach(header, cell))
+    }
+
+    fn has_in_column_group(&self, header: &Cell<'_>) -> bool {
+        let is_of_group = |cell: &Cell<'_>| cell.column_group == header.column_group;
+        let cells = self.cells.iter().rev().take_while(|_| header.element.document.spend());
+        header.column_group.is_some() && cells.filter(|cell| is_of_group(cell)).any(|cell| is_in_reach(header, cell))
+    }
+}
+
+/// Whether a cell of a header's group is headed by it: it ends below it and to the right of it, or where it does.
+fn is_in_reach(header: &Cell<'_>, cell: &Cell<'_>) -> bool {
+    let is_other = cell.element.index != header.element.index;
+    let is_reached = cell.right > header.left && cell.bottom > header.top;
+    header.element.document.spend() && is_other && is_reached && cell.takes_headers()
+}
+
+/// Whether a cell on the way from a header has it as its header. Behind data a header that stands as this one does takes its place.
+fn leads_to_one(header: &Cell<'_>, way: &[&Cell<'_>], stands_alike: fn(&Cell<'_>, &Cell<'_>) -> bool) -> bool {
+    let mut has_data = false;
+    for cell in way.iter().take_while(|_| header.element.document.spend()) {
+        if has_data && cell.is_header() && stands_alike(header, cell) {
+            return false;
+        }
+        if cell.takes_headers() {
+            return true;
+        }
+        has_data |= !cell.is_header();
+    }
+    false
 }
 
 /// Whether there is anything in a cell.
@@ -186,12 +282,12 @@ fn cells_by_role(table: Element<'_>) -> Option<Vec<Cell<'_>>> {
         if inner.has_role("row") {
             (row, row_end, column) = (row + 1, inner.end(), 0);
         } else if is_cell(inner) && inner.index < row_end {
-            let width = span(inner, "aria-colspan").max(span(inner, "colspan")).clamp(1, MAX_COLUMNS);
+            let width = span(inner, "aria-colspan").max(span(inner, "colspan")).unwrap_or(1).clamp(1, MAX_COLUMNS);
             let right = column + width;
             if right > MAX_COLUMNS {
                 return None;
             }
-            cells.push(Cell { element: inner, left: column, right, top: row - 1, bottom: row });
+            cells.push(Cell { element: inner, left: column, right, top: row - 1, bottom: row, row_group: 0, column_group: None });
             column = right;
         }
     }
@@ -204,8 +300,11 @@ fn cells(table: Element<'_>) -> Vec<Cell<'_>> {
     // Up to which row the cells above reach down in each column.
     let mut taken: Vec<usize> = Vec::new();
     let mut row = 0;
-    let groups = table.children().filter(|child| child.is("thead") || child.is("tbody") || child.is("tfoot"));
-    for group in groups {
+    let column_groups = column_groups(table);
+    // Wherever it is written, the foot is at the end.
+    let heads_and_bodies = table.children().filter(|child| child.is("thead") || child.is("tbody"));
+    let groups = heads_and_bodies.chain(table.children().filter(|child| child.is("tfoot")));
+    for (row_group, group) in groups.enumerate() {
         let end = row + group.children().filter(|child| child.is("tr")).count();
         for line in group.children().filter(|child| child.is("tr")) {
             let mut column = 0;
@@ -213,17 +312,18 @@ fn cells(table: Element<'_>) -> Vec<Cell<'_>> {
                 while taken.get(column).is_some_and(|until| *until > row) {
                     column += 1;
                 }
-                let right = column + span(element, "colspan").clamp(1, MAX_COLUMNS);
+                let right = column + span(element, "colspan").unwrap_or(1).clamp(1, MAX_COLUMNS);
                 if right > MAX_COLUMNS {
                     return Vec::new();
                 }
                 let bottom = match span(element, "rowspan") {
-                    0 if element.has("rowspan") => end,
-                    rows => end.min(row + rows.max(1)),
+                    Some(0) => end,
+                    rows => end.min(row + rows.unwrap_or(1)),
                 };
                 taken.resize(taken.len().max(right), 0);
                 taken[column..right].iter_mut().for_each(|until| *until = bottom.max(*until));
-                cells.push(Cell { element, left: column, right, top: row, bottom });
+                let column_group = column_groups.iter().position(|group| group.contains(&column));
+                cells.push(Cell { element, left: column, right, top: row, bottom, row_group, column_group });
                 column = right;
             }
             row += 1;
@@ -232,7 +332,25 @@ fn cells(table: Element<'_>) -> Vec<Cell<'_>> {
     cells
 }
 
-/// How many slots a cell covers; 0 if that is not said, or said to be 0.
-fn span(cell: Element<'_>, name: &str) -> usize {
-    cell.attr(name).and_then(|text| text.trim_ascii().parse().ok()).unwrap_or(0)
+/// The columns of each group of columns.
+fn column_groups(table: Element<'_>) -> Vec<Range<usize>> {
+    let width = |element: Element<'_>| span(element, "span").unwrap_or(1).clamp(1, MAX_COLUMNS);
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    for group in table.children().filter(|child| child.is("colgroup")) {
+        let begin = groups.last().map_or(0, |last| last.end);
+        let columns: usize = group.children().filter(|child| child.is("col")).map(width).sum();
+        groups.push(begin..begin + if columns == 0 { width(group) } else { columns });
+        if begin > MAX_COLUMNS {
+            break;
+        }
+    }
+    groups
+}
+
+/// How many slots a cell covers: the number that the value begins with (HTML standard, "Rules for parsing non-negative integers").
+fn span(cell: Element<'_>, name: &str) -> Option<usize> {
+    let text = cell.attr(name)?.trim_ascii_start();
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+    (length > 0).then(|| digits[..length].parse().unwrap_or(MAX_ROWS).min(MAX_ROWS))
 }

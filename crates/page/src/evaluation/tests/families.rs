@@ -442,3 +442,67 @@ fn the_page_itself_is_looked_at() {
     assert_eq!(failures(Rule::UniqueId, "<i id=a></i><i id=b></i><b id=a></b><b id=a></b>"), 3, "everyone who shares an id");
     assert_eq!(failures(Rule::UniqueAttribute, "<i a a></i><b a A='x'></b><u a b></u><!--<s a a>-->"), 2);
 }
+
+#[test]
+fn headers_of_groups_head_cells_of_their_group() {
+    let table = Rule::TableHeaderCells;
+    fails(
+        table,
+        &[
+            "<table><tbody><tr><th scope=rowgroup>G</tbody><tbody><tr><td>1</table>",
+            "<table><colgroup><col><col></colgroup><tr><th scope=colgroup colspan=2>G</th><td>z</table>",
+            "<table><colgroup span=2></colgroup><colgroup></colgroup><tr><td>1<td>2<th scope=colgroup>G</table>",
+            "<table><tbody><tr><td>1<tr><td><th scope=rowgroup>G</table>",
+        ],
+    );
+    holds(
+        table,
+        &[
+            "<table><tbody><tr><th scope=rowgroup>G<tr><td>1</table>",
+            "<table><tbody><tr><th scope=rowgroup>G<td>1</table>",
+            "<table><colgroup span=2></colgroup><tr><th scope=colgroup colspan=2>G<tr><td><td>1</table>",
+            "<table><colgroup><col span=2></colgroup><tr><th scope=colgroup>G<tr><td headers=x>1<td>2</table>",
+            "<table><tr><th scope=colgroup colspan=2>G<tr><td>1<td>2</table>",
+        ],
+    );
+}
+
+#[test]
+fn a_header_may_be_in_the_way_of_another_one() {
+    let table = Rule::TableHeaderCells;
+    fails(
+        table,
+        &[
+            "<table><tr><th id=h headers=h scope=col>A</table>",
+            "<table><tr><th>A<tr><td headers=zz>1<tr><th>B<tr><td>2</table>",
+            "<table><tr><th scope=row>A<td headers=zz>1<th scope=row>B<td>2</table>",
+            "<table><tr><th id=a scope=col>A<td headers=a>1<tr><td headers=z>2<tr><th id=a scope=col>B</table>",
+        ],
+    );
+    holds(
+        table,
+        &[
+            "<table><tr><th>A<tr><th>B<tr><td headers=zz>1<tr><td>2</table>",
+            "<table><tr><th>A<tr><td>1<tr><th>B<tr><td>2</table>",
+            "<table><tr><th colspan=2>A<tr><td headers=zz>1<td headers=zz>1<tr><th>B<th>C<tr><td>2<td>3</table>",
+            "<table><tr><th id=h headers=h scope=col>A<tr><td>1</table>",
+        ],
+    );
+}
+
+#[test]
+fn tables_are_formed_as_browsers_form_them() {
+    holds(
+        Rule::TableHeaderCells,
+        &[
+            "<table><tfoot><tr><td>sum</tfoot><thead><tr><th>X</thead></table>",
+            "<table><tr><th>A<th>B<tr><td colspan='2;'>1</table>",
+            "<table><tr><th>A<th>B<tr><td colspan=' +2px'>1</table>",
+            "<table><tr><th scope=col>A<td rowspan=0>1<tr><td>2</table>",
+        ],
+    );
+    fails(
+        Rule::TableHeaderCells,
+        &["<table><tr><th>A<th>B<tr><td colspan='-2'>1</table>", "<table><tr><td>1<th scope=row rowspan=x>A<tr><td>2<td>3</table>"],
+    );
+}
