@@ -33,6 +33,8 @@ pub(super) struct Document<'h> {
     hiding: Hiding,
     /// The words of those scripts in the page that listen for the focus; made when the first one is asked for. unordered: only looked up.
     watched: OnceCell<HashSet<String>>,
+    /// The maps that a picture uses; looked for when the first one is asked for. unordered: only looked up.
+    maps_in_use: OnceCell<HashSet<usize>>,
     work: Cell<u32>,
 }
 
@@ -114,6 +116,7 @@ impl<'h> Document<'h> {
             owners: HashMap::new(),
             hiding: Hiding::of(&tree.html),
             watched: OnceCell::new(),
+            maps_in_use: OnceCell::new(),
             work: Cell::new(MAX_WORK),
         };
         document.flatten(tree);
@@ -238,6 +241,24 @@ impl<'h> Document<'h> {
             _ => "",
         };
         script.split(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_')).filter(|word| !word.is_empty())
+    }
+
+    /// Whether a picture that can be seen uses a map: its areas stand in the picture.
+    pub(super) fn is_map_in_use(&self, map: Element<'_>) -> bool {
+        self.maps_in_use.get_or_init(|| self.find_maps_in_use()).contains(&map.index)
+    }
+
+    fn find_maps_in_use(&self) -> HashSet<usize> {
+        // unordered: only looked up.
+        let mut first_of_name: HashMap<&str, usize> = HashMap::new();
+        for map in self.elements().filter(|element| element.is("map")) {
+            for name in ["id", "name"].iter().filter_map(|name| map.attr(name)) {
+                first_of_name.entry(name).or_insert(map.index);
+            }
+        }
+        let pictures = self.elements().filter(|element| element.is("img") && element.is_rendered() && !element.state().inert);
+        let used = pictures.filter_map(|picture| Some(picture.attr("usemap")?.split_once('#')?.1));
+        used.filter_map(|name| first_of_name.get(name).copied()).collect()
     }
 
     /// Counts one more step; false when the limit is passed.

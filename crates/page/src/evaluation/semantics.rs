@@ -101,7 +101,15 @@ pub(super) fn is_in_tab_order(element: Element<'_>) -> bool {
 
 /// Whether that holds if no style sheet hides it.
 pub(super) fn is_in_tab_order_if_shown(element: Element<'_>) -> bool {
-    is_focusable_if_shown(element) && tab_index(element).is_none_or(|index| index >= 0) && !may_pass_focus_on(element)
+    let has_place = if element.is("area") { is_area_in_use(element) } else { is_focusable_if_shown(element) };
+    has_place && tab_index(element).is_none_or(|index| index >= 0) && !may_pass_focus_on(element)
+}
+
+/// Whether an area of a map is a link that stands in a picture.
+fn is_area_in_use(area: Element<'_>) -> bool {
+    let map = || area.ancestors().find(|ancestor| ancestor.is("map"));
+    let is_there = area.has("href") && area.state().is_rendered() && !area.state().inert;
+    is_there && map().is_some_and(|map| area.document.is_map_in_use(map))
 }
 
 /// Whether a script may move the focus elsewhere as soon as it comes here, as the guards before and behind a dialog do: what calls

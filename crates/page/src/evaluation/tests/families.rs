@@ -180,6 +180,8 @@ fn the_focus_is_looked_for_where_it_can_come_to() {
     );
     fails(Rule::PresentationalFocus, &["<div role=img aria-label=x><a href=x>x</a></div>", "<button><i tabindex=0>x</i></button>"]);
     holds(Rule::PresentationalFocus, &["<button><i tabindex=-1>x</i></button>", "<div role=img aria-label=x><b>x</b></div>"]);
+            "<map name=m aria-hidden=true><area href=x alt=x></map><img usemap='#m' alt=x src=x>",
+            "<img usemap='#m' alt=x src=x><map id=m><area href=x alt=x aria-hidden=true></map>",
 }
 
 #[test]
@@ -190,6 +192,11 @@ fn tables_are_laid_out_before_they_are_judged() {
         &["<table><tr><th scope=col>a<th scope=col>b<tr><td>1</table>", "<table><tr><th scope=row>a</table>", "<table><tr><th>a</table>"],
     );
     holds(
+            "<map name=m aria-hidden=true><area href=x alt=x></map>",
+            "<map name=m aria-hidden=true><area href=x alt=x></map><img usemap='#n' alt=x src=x>",
+            "<map name=m aria-hidden=true><area href=x alt=x></map><img usemap='#m' alt=x src=x hidden>",
+            "<map name=m aria-hidden=true><area alt=x><area href=x alt=x tabindex=-1></map><img usemap='#m' alt=x src=x>",
+            "<map name=m></map><map name=m aria-hidden=true><area href=x alt=x></map><img usemap='#m' alt=x src=x>",
         table,
         &[
             "<table><tr><th>a<td>1<tr><td colspan=2>2</table>",
