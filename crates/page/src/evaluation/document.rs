@@ -35,6 +35,8 @@ pub(super) struct Document<'h> {
     watched: OnceCell<HashSet<String>>,
     /// The maps that a picture uses; looked for when the first one is asked for. unordered: only looked up.
     maps_in_use: OnceCell<HashSet<usize>>,
+    /// Whether there is a script that may define custom elements, or a shadow tree.
+    has_scripts: bool,
     work: Cell<u32>,
 }
 
@@ -117,6 +119,7 @@ impl<'h> Document<'h> {
             hiding: Hiding::of(&tree.html),
             watched: OnceCell::new(),
             maps_in_use: OnceCell::new(),
+            has_scripts: false,
             work: Cell::new(MAX_WORK),
         };
         document.flatten(tree);
@@ -135,7 +138,10 @@ impl<'h> Document<'h> {
             let within = open.last().map(|(_, place)| *place);
             let place = match (node.value(), within) {
                 (_, Some(None)) => None,
-                (Node::Element(element), _) if element.name() == "template" => None,
+                (Node::Element(element), _) if element.name() == "template" => {
+                    self.has_scripts |= element.attr("shadowrootmode").is_some();
+                    None
+                }
                 (Node::Element(element), within) => {
                     Some(self.push(What::Element(element), within.flatten(), node.has_children(), tree.line(node.id())))
                 }
@@ -202,8 +208,11 @@ impl<'h> Document<'h> {
                 owners.entry(owned.index).or_insert(element.index);
             }
         }
+        let runs_script = |element: Element<'_>| is_script(element) || element.attrs().any(|(name, _)| name.starts_with("on"));
+        let has_scripts = self.elements().any(runs_script);
         self.labels = labels;
         self.owners = owners;
+        self.has_scripts |= has_scripts;
     }
 
     /// All elements, in order.
@@ -243,6 +252,11 @@ impl<'h> Document<'h> {
         script.split(|letter: char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_')).filter(|word| !word.is_empty())
     }
 
+    /// Whether a script, or a shadow tree in the markup, may make something else of custom elements than they look.
+    pub(super) fn may_define_elements(&self) -> bool {
+        self.has_scripts
+    }
+
     /// Whether a picture that can be seen uses a map: its areas stand in the picture.
     pub(super) fn is_map_in_use(&self, map: Element<'_>) -> bool {
         self.maps_in_use.get_or_init(|| self.find_maps_in_use()).contains(&map.index)
@@ -272,6 +286,12 @@ impl<'h> Document<'h> {
     pub(super) fn is_entangled(&self) -> bool {
         self.work.get() == 0
     }
+}
+
+/// Whether an element is a script that is run.
+fn is_script(element: Element<'_>) -> bool {
+    let kind = element.attr("type").unwrap_or_default().trim_ascii().to_ascii_lowercase();
+    element.name() == "script" && (matches!(kind.as_str(), "" | "module") || kind.ends_with("javascript") || kind.ends_with("ecmascript"))
 }
 
 fn listens_for_focus(script: &str) -> bool {
@@ -453,6 +473,11 @@ impl<'d> Element<'d> {
     /// Whether it has the role of this name.
     pub(super) fn has_role(self, name: &str) -> bool {
         self.role().is_some_and(|role| role.name == name)
+    }
+
+    /// Whether it is a custom element, by its name.
+    pub(super) fn is_custom(self) -> bool {
+        self.is_html() && self.name().contains('-')
     }
 
     /// Whether a label can belong to it.

@@ -52,10 +52,15 @@ impl Role {
         matches!(self.name, "link" | "doc-backlink" | "doc-biblioref" | "doc-glossref" | "doc-noteref")
     }
 
+    /// Whether a property names its element.
+    pub(super) fn names(property: &str) -> bool {
+        matches!(property, "label" | "labelledby" | "braillelabel")
+    }
+
     /// Whether a state or property is prohibited on it: a name where it may have none, and another word for what it is where it is nothing.
     pub(super) fn prohibits(&self, property: &str) -> bool {
         match property {
-            "label" | "labelledby" | "braillelabel" => self.without_name,
+            _ if Role::names(property) => self.without_name,
             "roledescription" | "brailleroledescription" => self.is_generic(),
             _ => false,
         }

@@ -23,7 +23,10 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
             found.judge(Rule::AriaValue, element, !kind.admits(value) || lacks_referent(element, property, kind));
         }
         if element.is_exposed() {
-            found.judge(Rule::AriaPermitted, element, !is_permitted(element, property));
+            match is_permitted(element, property) {
+                Some(is_permitted) => found.judge(Rule::AriaPermitted, element, !is_permitted),
+                None => found.cannot_tell(Rule::AriaPermitted),
+            }
         }
     }
     if element.is_exposed() {
@@ -47,23 +50,42 @@ fn is_collapsed(element: Element<'_>) -> bool {
 }
 
 /// Whether an element may have a state or property: by its role or, if it has none, by what ARIA in HTML says of it. What its
-/// value is does not matter; what is edited has a role that no table tells.
-fn is_permitted(element: Element<'_>, property: &str) -> bool {
-    let Some(role) = element.role() else {
-        return is_global(property) || supported_without_role(element).is_none_or(|supported| names(supported, property));
+/// value is does not matter; what is edited has a role that no table tells. None if nobody can tell.
+fn is_permitted(element: Element<'_>, property: &str) -> Option<bool> {
+    let role = match element.role() {
+        None if element.is_custom() && !element.document.may_define_elements() => Role::of("generic"),
+        role => role,
     };
-    if role.prohibits(property) {
-        return element.has("contenteditable");
+    if is_nameless(element) && Role::names(property) || role.is_some_and(|role| role.prohibits(property)) {
+        return Some(element.has("contenteditable"));
     }
-    is_global(property) || names(role.supported, property)
+    let supported = match role {
+        _ if is_global(property) => return Some(true),
+        Some(role) => Some(role.supported),
+        None => supported_without_role(element),
+    };
+    supported.map(|supported| names(supported, property))
+}
+
+/// Whether an element, without a role from its author, may not be named (ARIA in HTML, "Naming Prohibited"), although it has no role by
+/// which it may not, or one that is younger than that.
+fn is_nameless(element: Element<'_>) -> bool {
+    let nameless = ["abbr", "body", "cite", "figcaption", "kbd", "label", "legend", "mark", "rt", "var"];
+    element.is_html() && element.explicit_role().is_none() && nameless.contains(&element.name())
 }
 
 /// The states and properties that an element without a role may have besides the global ones (ARIA in HTML, "Requirements for use of ARIA
-/// attributes"): mostly those of a role that it could be given. None if nobody can tell: a script may give it any role, or it is no
-/// element of HTML.
+/// attributes"): mostly those of a role that it could be given. SVG's elements have those of the roles that browsers give them (SVG-AAM). None
+/// if nobody can tell: a script may give it any role, for instance.
 fn supported_without_role(element: Element<'_>) -> Option<&'static str> {
     let of_role = |name: &str| Role::of(name).map(|role| role.supported);
     match element.name() {
+        "a" | "circle" | "ellipse" | "foreignObject" | "g" | "image" | "line" | "path" | "polygon" | "polyline" | "rect" | "text"
+        | "textPath" | "tspan" | "use"
+            if element.is_svg() =>
+        {
+            Some("activedescendant expanded")
+        }
         _ if !element.is_html() => None,
         "audio" | "video" | "embed" | "iframe" | "object" => of_role("application"),
         "input" => of_role("textbox"),

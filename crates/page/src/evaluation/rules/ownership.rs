@@ -33,7 +33,14 @@ fn is_transparent(element: Element<'_>) -> bool {
 
 /// Whether there may be something else here than the markup shows: drawn by a script, or shown by another style sheet.
 fn is_unknown(element: Element<'_>) -> bool {
-    element.name().contains('-') || element.is("slot") || element.state().styled_away
+    let may_be_drawn = || element.explicit_role().is_none() || element.document.may_define_elements();
+    element.is("slot") || element.state().styled_away || (element.is_custom() && may_be_drawn())
+}
+
+/// The same of what something owns: a role from its author is all that matters, unless assistive technology looks into it.
+fn is_unknown_as_owned(element: Element<'_>) -> bool {
+    let is_settled = element.explicit_role().is_some() && !is_transparent(element) && !element.has_role("group");
+    is_unknown(element) && !(is_settled && element.is_custom() && !element.state().styled_away)
 }
 
 /// How many owners are asked for theirs: aria-owns can lead in a circle.
@@ -60,7 +67,7 @@ fn owns_others(element: Element<'_>, role: &Role) -> Option<bool> {
     let (mut has_allowed, mut has_text) = (false, false);
     let elsewhere = |inner: Element<'_>| inner.owner().is_some_and(|owner| owner.index != element.index);
     let visit = |inner: Element<'_>| match () {
-        () if is_unknown(inner) => Visit::Over,
+        () if is_unknown_as_owned(inner) => Visit::Over,
         () if !inner.is_exposed() || elsewhere(inner) => Visit::Past,
         () if is_transparent(inner) || (is_allowed(inner) && inner.has_role("group")) => Visit::Into,
         () => Visit::Over,
@@ -68,14 +75,14 @@ fn owns_others(element: Element<'_>, role: &Role) -> Option<bool> {
     for item in element.walk(visit) {
         match item {
             Item::Text(text, _) => has_text |= !text.trim().is_empty(),
-            Item::Element(inner) if is_unknown(inner) => return None,
+            Item::Element(inner) if is_unknown_as_owned(inner) => return None,
             Item::Element(inner) if is_allowed(inner) => has_allowed = true,
             Item::Element(inner) if is_transparent(inner) => {}
             Item::Element(_) => return Some(true),
         }
     }
     for owned in element.referred("aria-owns") {
-        if is_unknown(owned) || is_transparent(owned) {
+        if is_unknown_as_owned(owned) || is_transparent(owned) {
             return None;
         }
         if !is_allowed(owned) {
