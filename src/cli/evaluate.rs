@@ -24,8 +24,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl evaluate index.html\n  \
     nearcrawl evaluate --json site/*.html\n  \
     nearcrawl evaluate --earl report.jsonld site/*.html\n\n\
-    Each rule is one of the W3C's ACT rules, named by its id. Only what the markup proves is a failure: no failure detected does not mean that \
-    there is none.\n\n\
+    Each rule is one of the W3C's ACT rules, named by its id. Only what the markup proves is a failure. What style sheets in \
+    other files hide counts as visible, unless a class says so. No failure detected does not mean that there is none.\n\n\
     Files that cannot be read, are not HTML or would cost too much are named, and the others evaluated. The exit code is 0 if all were \
     evaluated, whatever was detected; 65 if some were refused, 66 if some are not there.";
 

@@ -1,7 +1,8 @@
 //! What is wrong with a page for people who cannot see it, hear it or use a mouse? Failures that its markup alone proves.
 //!
 //! Each rule is one of the W3C's ACT rules, named by its id and written from its definition. Other files (style sheets, pictures) are not
-//! looked at and scripts are not run: rules that need them are not here, and whatever cannot be told without them is not called a failure.
+//! looked at, the page's own style sheets are read for what they may hide, and scripts are not run: rules that need more are not here, and
+//! whatever cannot be told without that is not called a failure.
 //! A page without failures is therefore no accessible page, and nothing here says so.
 //!
 //! The web may be hostile: what a page can cost is bounded before ([`Limits`]), while and after its tree is built.
