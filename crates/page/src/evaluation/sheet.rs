@@ -251,6 +251,7 @@ fn without_comments(sheet: &str) -> String {
 mod tests {
     use super::{Hiding, Sheet, is_for_screens, says_hidden};
     use crate::evaluation::selector::Selector;
+    use proptest::prelude::*;
     use scraper::{ElementRef, Html};
 
     fn hidden(sheet: &str) -> Vec<Selector> {
@@ -349,5 +350,19 @@ mod tests {
         };
         assert!(by_name("modal fade") && by_name("x collapse") && by_name("d-none d-md-block"));
         assert!(!by_name("modal fade show") && !by_name("collapse in") && !by_name("collapse navbar-collapse") && !by_name("fade"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in r#"[a-b .#:()\[\]{};@,&|>+~*'"\\é/0=-]{0,60}"#) {
+            let sheet = format!("{text}{{display:none}} @media {text} {{ p:is({text}) {{ display:none }} }} b:not({text}){{visibility:hidden");
+            let html = Html::parse_document("<p class=a id=b><b class=b a=b>x</b>");
+            let mut hiding = Hiding::default();
+            hiding.read(&sheet);
+            for element in html.tree.nodes().filter_map(ElementRef::wrap) {
+                let ancestors = || element.ancestors().filter_map(|node| node.value().as_element());
+                let _ = hiding.candidates(element.value()).filter(|selector| selector.may_match(element.value(), false, ancestors())).count();
+            }
+        }
     }
 }
