@@ -35,8 +35,10 @@ pub(super) struct Document<'h> {
     watched: OnceCell<HashSet<String>>,
     /// The maps that a picture uses; looked for when the first one is asked for. unordered: only looked up.
     maps_in_use: OnceCell<HashSet<usize>>,
-    /// Whether there is a script that may define custom elements, or a shadow tree.
-    has_scripts: bool,
+    /// Whether there is a script that may define custom elements; looked for when the first one is met.
+    has_scripts: OnceCell<bool>,
+    /// Whether there is a shadow tree in the markup.
+    has_shadow: bool,
     work: Cell<u32>,
 }
 
@@ -119,7 +121,8 @@ impl<'h> Document<'h> {
             hiding: Hiding::of(&tree.html),
             watched: OnceCell::new(),
             maps_in_use: OnceCell::new(),
-            has_scripts: false,
+            has_scripts: OnceCell::new(),
+            has_shadow: false,
             work: Cell::new(MAX_WORK),
         };
         document.flatten(tree);
@@ -139,7 +142,7 @@ impl<'h> Document<'h> {
             let place = match (node.value(), within) {
                 (_, Some(None)) => None,
                 (Node::Element(element), _) if element.name() == "template" => {
-                    self.has_scripts |= element.attr("shadowrootmode").is_some();
+                    self.has_shadow |= element.attr("shadowrootmode").is_some();
                     None
                 }
                 (Node::Element(element), within) => {
@@ -208,11 +211,8 @@ impl<'h> Document<'h> {
                 owners.entry(owned.index).or_insert(element.index);
             }
         }
-        let runs_script = |element: Element<'_>| is_script(element) || element.attrs().any(|(name, _)| name.starts_with("on"));
-        let has_scripts = self.elements().any(runs_script);
         self.labels = labels;
         self.owners = owners;
-        self.has_scripts |= has_scripts;
     }
 
     /// All elements, in order.
@@ -254,7 +254,8 @@ impl<'h> Document<'h> {
 
     /// Whether a script, or a shadow tree in the markup, may make something else of custom elements than they look.
     pub(super) fn may_define_elements(&self) -> bool {
-        self.has_scripts
+        let runs_script = |element: Element<'_>| is_script(element) || element.attrs().any(|(name, _)| name.starts_with("on"));
+        self.has_shadow || *self.has_scripts.get_or_init(|| self.elements().any(runs_script))
     }
 
     /// Whether a picture that can be seen uses a map: its areas stand in the picture.

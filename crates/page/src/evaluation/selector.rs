@@ -26,6 +26,17 @@ pub(super) struct Selector {
     around: Vec<Compound>,
 }
 
+/// What a selector is looked up by: the rarest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Id,
+    Class,
+    Name,
+    Attribute,
+    /// It may match any element.
+    Any,
+}
+
 /// What one element must be.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Compound {
@@ -69,22 +80,16 @@ impl Selector {
         if self.subject.tests.is_empty() { Selector::list(outer) } else { vec![self] }
     }
 
-    /// By what it is looked up: something that each element it matches has.
-    pub(super) fn key(&self) -> String {
-        let rank = |test: &&Test| match test {
-            Test::Id(_) => 0,
-            Test::Class(_) => 1,
-            Test::Name(_) => 2,
-            Test::Attribute { .. } => 3,
-            _ => 4,
-        };
-        match self.subject.tests.iter().min_by_key(rank) {
-            Some(Test::Id(id)) => format!("#{}", id.to_ascii_lowercase()),
-            Some(Test::Class(class)) => format!(".{}", class.to_ascii_lowercase()),
-            Some(Test::Name(name)) => name.clone(),
-            Some(Test::Attribute { name, .. }) => format!("[{name}"),
-            _ => "*".to_owned(),
-        }
+    /// By what it is looked up: something that each element it matches has, in lower case.
+    pub(super) fn key(&self) -> (Kind, String) {
+        let keys = self.subject.tests.iter().map(|test| match test {
+            Test::Id(id) => (Kind::Id, id.to_ascii_lowercase()),
+            Test::Class(class) => (Kind::Class, class.to_ascii_lowercase()),
+            Test::Name(name) => (Kind::Name, name.clone()),
+            Test::Attribute { name, .. } => (Kind::Attribute, name.clone()),
+            _ => (Kind::Any, String::new()),
+        });
+        keys.min_by_key(|(kind, _)| *kind).unwrap_or((Kind::Any, String::new()))
     }
 
     /// Whether it may match an element, with these ancestors from its parent up.

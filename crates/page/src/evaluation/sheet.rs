@@ -2,7 +2,7 @@
 //! read.
 
 use super::{
-    selector::{Selector, classes},
+    selector::{Kind, Selector, classes},
     style,
 };
 use scraper::{Html, Node, node::Element};
@@ -11,8 +11,8 @@ use std::{collections::HashMap, iter};
 /// What style sheets may hide.
 #[derive(Debug, Default)]
 pub(super) struct Hiding {
-    /// The selectors of rules that hide, by [`Selector::key`]. unordered: only looked up.
-    by_key: HashMap<String, Vec<Selector>>,
+    /// The selectors of rules that hide, by [`Selector::key`], a map for each kind. unordered: only looked up.
+    by_key: [HashMap<String, Vec<Selector>>; 5],
     /// Whether there are style sheets that stand elsewhere.
     has_others: bool,
 }
@@ -38,7 +38,8 @@ impl Hiding {
         self.has_others |= sheet.imports;
         // A rule that hides everything is there to be undone, by a script or another rule.
         for selector in sheet.hiding.into_iter().filter(Selector::says_something) {
-            self.by_key.entry(selector.key()).or_default().push(selector);
+            let (kind, key) = selector.key();
+            self.by_key[kind as usize].entry(key).or_default().push(selector);
         }
     }
 
@@ -48,16 +49,22 @@ impl Hiding {
     }
 
     /// The selectors of rules that hide, of those that may match an element.
-    pub(super) fn candidates(&self, element: &Element) -> impl Iterator<Item = &Selector> {
-        let own = (!self.by_key.is_empty()).then_some(element);
-        let keys = own.into_iter().flat_map(|element| {
-            let classes = classes(element).map(|class| format!(".{}", class.to_ascii_lowercase()));
-            let id = element.attr("id").map(|id| format!("#{}", id.to_ascii_lowercase()));
-            let attributes = element.attrs().map(|(name, _)| format!("[{}", name.to_ascii_lowercase()));
-            let name = [element.name().to_ascii_lowercase(), "*".to_owned()];
-            classes.chain(id).chain(attributes).chain(name).collect::<Vec<_>>()
-        });
-        keys.flat_map(|key| self.by_key.get(&key).map(Vec::as_slice).unwrap_or_default())
+    pub(super) fn candidates<'h>(&'h self, element: &'h Element) -> impl Iterator<Item = &'h Selector> {
+        let of_id = element.attr("id").into_iter().flat_map(|id| self.by(Kind::Id, id));
+        let of_classes = classes(element).flat_map(|class| self.by(Kind::Class, class));
+        let of_name = self.by(Kind::Name, element.name());
+        let of_attributes = element.attrs().flat_map(|(name, _)| self.by(Kind::Attribute, name));
+        of_id.chain(of_classes).chain(of_name).chain(of_attributes).chain(self.by(Kind::Any, ""))
+    }
+
+    fn by(&self, kind: Kind, key: &str) -> &[Selector] {
+        let of_kind = &self.by_key[kind as usize];
+        let selectors = match () {
+            () if of_kind.is_empty() => None,
+            () if key.bytes().any(|byte| byte.is_ascii_uppercase()) => of_kind.get(&key.to_ascii_lowercase()),
+            () => of_kind.get(key),
+        };
+        selectors.map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether a style sheet that stands elsewhere probably hides an element: one of its classes says so, in the words of common style
@@ -78,6 +85,11 @@ const OPEN: [&str; 9] = ["show", "in", "active", "open", "is-active", "is-open",
 /// Whether a class says that it hides: `hidden`, `hide-on-mobile`, `lg:invisible`, `d-md-none`, `uk-hidden@m`, `isHidden`. What hides
 /// from the eyes only (`visually-hidden`), and what hides something else (`overflow-hidden`), does not.
 fn says_hidden(class: &str) -> bool {
+    // Most classes have nothing of these words.
+    let is_like = |part: &[u8]| [b"hid", b"vis", b"non", b"dis"].iter().any(|begin| part.eq_ignore_ascii_case(*begin));
+    if class != "dn" && !class.as_bytes().windows(3).any(is_like) {
+        return false;
+    }
     let is_word = |words: &[&str]| words_of(class).any(|word| words.iter().any(|each| each.eq_ignore_ascii_case(word)));
     let of_display = || {
         let mut words = words_of(class);
