@@ -88,7 +88,7 @@ pub struct ServerRecord {
     pub status: ServerStatus,
     /// Whether the run goes on, and why not if it does not.
     pub state: RunState,
-    /// The `Server` header.
+    /// The `Server` header; until a page is downloaded, that of the run before: a 304 may leave it out.
     pub software: Option<String>,
     /// HTML pages fetched.
     pub pages: u64,

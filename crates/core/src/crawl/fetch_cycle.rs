@@ -273,7 +273,7 @@ impl Crawl {
         site.digesting += 1;
         let site = &*site;
         let FetchReport { outcome, took, first_byte_us, wire_bytes, retry_after, software, .. } = report;
-        let software = software.filter(|software| site.record.software.as_ref() != Some(software));
+        let software = software.filter(|software| site.is_new_software(software));
         let number = site.number;
         let reading = Reading::of(outcome, &page, previous, wire_bytes);
         reading.count(&mut cx.counters);

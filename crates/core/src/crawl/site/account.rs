@@ -52,6 +52,25 @@ impl Site {
         }
     }
 
+    /// What the run before knew of the software holds until a page is downloaded again: many servers do not name it in a 304.
+    pub(super) fn remember_software(&mut self) {
+        let Some(before) = self.whole.last().and_then(|last| last.software.clone()) else { return };
+        (self.record.software, self.software_was) = (Some(before), true);
+    }
+
+    /// Whether it is worth writing down that an answer names this software: it is not on record, or only by the word of the run before.
+    pub(crate) fn is_new_software(&self, software: &str) -> bool {
+        self.software_was || self.record.software.as_deref() != Some(software)
+    }
+
+    /// Takes in the software that an answer names, if that is news.
+    pub(super) fn learn_software(&mut self, software: Option<&String>, outcome: &VisitOutcome) {
+        let is_download = outcome.is_page() && outcome.status() != Some(304);
+        if software.is_some() || (self.software_was && is_download) {
+            (self.record.software, self.software_was) = (software.cloned(), false);
+        }
+    }
+
     /// What an origin's robots.txt comes to.
     pub(super) fn sum_up_robots(&mut self, origin: &Origin) {
         let Some(standing) = self.robots.get(origin) else { return };

@@ -133,6 +133,8 @@ pub struct Site {
     /// What earlier runs came to, in short.
     earlier: RunHistory,
     learning: Learning,
+    /// Whether the software on record is the word of the run before.
+    software_was: bool,
     /// Whether it leads to other hosts of its tree, which may lead back.
     has_parts: bool,
     /// URLs that wait.
@@ -236,6 +238,7 @@ impl Site {
             whole: WholeRun::default(),
             earlier: RunHistory::default(),
             learning: Learning::default(),
+            software_was: false,
             has_parts: false,
             frontier: Frontier::default(),
             wishes: SiteWishes::default(),
@@ -352,6 +355,7 @@ impl Site {
         // Journals of earlier versions have no other row of it.
         self.whole.last().into_iter().for_each(|last| self.earlier.enter(last));
         self.remember_front_page();
+        self.remember_software();
     }
 
     /// What this run has named elsewhere by now.
@@ -546,8 +550,9 @@ impl Site {
         self.record.bytes = self.record.bytes.saturating_add(*bytes);
         let counts = self.level(*level);
         counts.bytes = counts.bytes.saturating_add(*bytes);
-        if let Some(software) = software {
-            self.record.software = Some(software.clone());
+        if outcome.is_page() {
+            self.record.page_bytes = self.record.page_bytes.saturating_add(*bytes);
+        self.learn_software(software.as_ref(), outcome);
         }
         for (url, level, hops) in found {
             self.record.known += u64::from(!self.frontier.contains(key.of(url.as_str())));

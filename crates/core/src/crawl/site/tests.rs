@@ -374,6 +374,58 @@ fn what_changed_since_the_run_before_is_on_the_record_when_nothing_waits() {
     assert_eq!(record.completeness(), "Of 5 URLs known, 5 fetched (4 pages).");
     let levels: Vec<_> = record.levels.iter().map(|level| (level.requests, level.pages, level.bytes, level.external_hosts)).collect();
     assert_eq!(levels, [(3, 1, 200, 1), (3, 3, 1_000, 1)], "robots.txt counts at level 0");
+    assert_eq!((record.page_bytes, record.bytes), (1_100, 500), "what came with 410 is no page");
+}
+
+#[test]
+fn bodies_that_are_no_pages_are_moved_and_no_size_of_pages() {
+    let (key, mut all) = opened();
+    all.push(JournalEntry::Admitted { urls: found(&[("/", 0), ("/a", 0), ("/b", 0), ("/c", 0)]) });
+    let pdf = VisitOutcome::NotHtmlAs { status: 200, content_type: "application/pdf".to_owned() };
+    let outcomes = [VisitOutcome::Status(500), VisitOutcome::Status(404), pdf, VisitOutcome::Redirect(301)];
+    let mut site = replay(key, SiteNumber(1), &all, &rules(), &KEY).unwrap().site;
+    for (path, answer) in ["/", "/a", "/b", "/c"].into_iter().zip(outcomes) {
+        let mut entry = visited(path, 0, &[], &[]);
+        if let JournalEntry::Visited { outcome, .. } = &mut entry {
+            *outcome = answer;
+        }
+        site.apply(&entry, &rules(), &KEY);
+    }
+    assert_eq!((site.record.pages, site.record.bytes, site.record.page_bytes), (0, 400, 0));
+}
+
+#[test]
+fn the_software_of_the_run_before_holds_until_a_page_is_downloaded() {
+    let (first, all) = opened();
+    let visit = |path: &str, status: u16, named: Option<&str>| {
+        let mut entry = visited(path, 0, &[], &[]);
+        if let JournalEntry::Visited { outcome, software, .. } = &mut entry {
+            (*outcome, *software) = (VisitOutcome::Page(status), named.map(str::to_owned));
+        }
+        entry
+    };
+    let mut last = replay(first.clone(), SiteNumber(1), &all, &rules(), &KEY).unwrap().site;
+    assert!(last.is_new_software("LiteSpeed"));
+    last.apply(&JournalEntry::Admitted { urls: found(&[("/", 0)]) }, &rules(), &KEY);
+    last.apply(&visit("/", 200, Some("LiteSpeed")), &rules(), &KEY);
+    assert!(!last.is_new_software("LiteSpeed"));
+    let rows = [all[0].clone(), last.whole_run().unwrap(), JournalEntry::Admitted { urls: found(&[("/", 0), ("/1", 0)]) }];
+    let second = || replay(JournalKey { run: 2, ..first.clone() }, SiteNumber(2), &rows, &rules(), &KEY).unwrap().site;
+    let software = |site: &Site| site.record.software.clone();
+    let mut site = second();
+    site.apply(&visit("/", 304, None), &rules(), &KEY);
+    site.apply(&visit("/1", 304, None), &rules(), &KEY);
+    assert_eq!((software(&site).as_deref(), site.runs().0[1].software.as_deref()), (Some("LiteSpeed"), Some("LiteSpeed")));
+    assert!(
+        site.is_new_software("LiteSpeed"),
+        "that it is the same is written down: else a page without it could not be told from one with it"
+    );
+    site.apply(&visit("/", 304, Some("LiteSpeed")), &rules(), &KEY);
+    site.apply(&visit("/1", 200, None), &rules(), &KEY);
+    assert_eq!((software(&site).as_deref(), site.is_new_software("LiteSpeed")), (Some("LiteSpeed"), false), "it was named in this run");
+    let mut site = second();
+    site.apply(&visit("/", 200, None), &rules(), &KEY);
+    assert_eq!(software(&site), None, "it does not name itself any more");
 }
 
 #[test]

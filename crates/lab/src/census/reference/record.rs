@@ -191,7 +191,6 @@ impl Expected {
     fn judge(&mut self, web: &InRun<'_>, host: &Host, outcome: &oracle::Expected) {
         let down = unreachable(host, web.run);
         self.requests = self.fetched + self.unanswered + origins(host, web.run, outcome).len() as u64;
-        self.software = host.software(web.run).filter(|_| self.fetched > 0);
         if let Some(why) = down {
             self.failed += 1;
             *self.by_failure.entry(why).or_default() += 1;
@@ -245,17 +244,23 @@ impl Expected {
         kind == Kind::Page && host.etags && previous.is_some_and(same)
     }
 
-    /// What was moved: pages of which the server says that they are the same are not, if they need not be evaluated.
+    /// What was moved: pages of which the server says that they are the same are not, if they need not be evaluated. The software is the one
+    /// that its answers name; where neither they nor a page that was moved say anything of it, it is that of the run before.
     fn meet(&mut self, web: &InRun<'_>, host: &Host, outcome: &oracle::Expected, previous: Option<&Expected>) {
+        let (mut named, mut is_moved) = (None, false);
         for (url, _, kind) in visits(host, outcome) {
             let reply = web.world.reply(&host.name, url.is_secure(), url.path_and_query(), web.run, None);
             let not_modified = self.is_not_modified(host, (url, kind), &reply.body, previous);
             if kind != Kind::Broken {
-                *self.by_status.entry(if not_modified { 304 } else { reply.status }).or_default() += 1;
-                self.page_bytes += reply.body.len() as u64;
+                let status = if not_modified { 304 } else { reply.status };
+                named = named.or(host.software_named(web.run, status));
+                is_moved |= kind == Kind::Page && !not_modified;
+                *self.by_status.entry(status).or_default() += 1;
+                self.page_bytes += if kind == Kind::Page { reply.body.len() as u64 } else { 0 };
                 self.bytes += if not_modified { 0 } else { reply.body.len() as u64 };
             }
         }
+        self.software = named.or_else(|| previous.filter(|_| !is_moved)?.software);
     }
 }
 

@@ -233,6 +233,11 @@ impl Host {
         self.later_software.filter(|(from, _)| *from <= run).map_or(self.software, |(_, software)| software)
     }
 
+    /// The software that an answer with this status names: LiteSpeed leaves its name out of a 304.
+    pub(crate) fn software_named(&self, run: u32, status: u16) -> Option<&'static str> {
+        self.software(run).filter(|software| status != 304 || !software.starts_with("LiteSpeed"))
+    }
+
     /// The origin of its pages.
     pub(crate) fn origin(&self) -> String {
         match self.door {

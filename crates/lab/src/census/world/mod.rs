@@ -120,8 +120,9 @@ impl World {
             }
             reply.headers.push(("etag", tag));
         }
+        let software = host.software_named(run, reply.status);
         let mut header = |name, value: Option<String>| reply.headers.extend(value.map(|value| (name, value)));
-        header("server", host.software(run).map(str::to_owned));
+        header("server", software.map(str::to_owned));
         header("alt-svc", host.alt_svc.filter(|_| secure).map(|(offer, _)| offer.to_owned()));
         header("strict-transport-security", host.hsts.filter(|_| secure).map(|seconds| format!("max-age={seconds}; includeSubDomains")));
         header("cf-ray", host.guarded.then(|| "8f00ba4-LOO".to_owned()));
