@@ -213,8 +213,8 @@ pub struct PageRow {
     pub first_byte_us: Option<u32>,
     /// Bytes of the body over the wire.
     pub bytes: u64,
-    /// Size of the body over the wire, as it was downloaded last: `bytes`, except of a page that has not changed. The sum is `page_bytes` of
-    /// the server.
+    /// Size of the page's body over the wire, as it was downloaded last: `bytes`, except of a page that has not changed; 0 of what is no HTML page.
+    /// The sum is `page_bytes` of the server.
     pub page_bytes: u64,
     /// It asks not to be indexed.
     pub no_index: bool,

@@ -175,7 +175,8 @@ pub struct ServerRecord {
     /// The version of the rule set that its pages were evaluated by: the oldest, if there are several, and 0 if that is not known.
     #[serde(default)]
     pub evaluation_rules: Option<u32>,
-    /// Size of all bodies: what each took over the wire when it was last downloaded, in this run or an earlier one.
+    /// Size of its pages: what the body of each took over the wire when it was last downloaded, in this run or an earlier one. Bodies that are no
+    /// HTML page (other types, answers like 404) are not among it.
     #[serde(default)]
     pub page_bytes: u64,
     /// What limits hold back. All of it was named by the server's pages, and none of it was asked for yet.

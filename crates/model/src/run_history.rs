@@ -47,7 +47,7 @@ pub struct RunSummary {
     pub known: u64,
     /// HTML pages fetched.
     pub pages: u64,
-    /// Size of all bodies, in bytes.
+    /// Size of the pages, in bytes.
     pub page_bytes: u64,
     /// Bytes of bodies over the wire in this run.
     pub bytes: u64,

@@ -23,7 +23,7 @@ pub struct RunCounts {
     pub unfinished: u64,
     /// HTML pages.
     pub pages: u64,
-    /// Size of all bodies, in bytes.
+    /// Size of the pages, in bytes.
     pub page_bytes: u64,
     /// Bytes of bodies over the wire.
     pub bytes: u64,

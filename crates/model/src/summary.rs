@@ -148,7 +148,8 @@ pub struct Counts {
     /// Accessibility failures detected in them.
     #[serde(default)]
     pub detected_failures: u64,
-    /// Size of all bodies: what each took over the wire when it was last downloaded, in the last run or an earlier one.
+    /// Size of the pages: what the body of each took over the wire when it was last downloaded, in the last run or an earlier one. Bodies that are
+    /// no HTML page are not among it.
     #[serde(default)]
     pub page_bytes: u64,
     /// URLs that wait for their turn in the runs that the totals are of.

@@ -230,7 +230,7 @@ impl<'a> JournalRows<'a> {
             took_ms: took,
             first_byte_us,
             bytes,
-            page_bytes: bytes,
+            page_bytes: if kind == PageOutcome::Page { bytes } else { 0 },
             no_index,
             no_follow,
             change: None,
@@ -257,7 +257,9 @@ impl<'a> JournalRows<'a> {
                 (row.etag, row.last_modified) = (validators.etag, validators.last_modified);
                 row.content = (content != 0).then(|| format!("{content:016x}"));
                 row.change = change;
-                row.page_bytes = row.bytes.saturating_add(if change == Some(Change::NotModified) { size } else { 0 });
+                if change == Some(Change::NotModified) && row.outcome == PageOutcome::Page {
+                    row.page_bytes = row.bytes.saturating_add(size);
+                }
                 row.external_links = elsewhere.len() as u64;
                 open.elsewhere = elsewhere;
                 open.names.extend(named);
@@ -508,6 +510,8 @@ mod tests {
                 r#""fetch_status":200,"outcome":"page""#,
                 r#""fetch_redirect":null,"content_mime_type":"text/html","content_mime_detected":"application/xhtml+xml""#,
             ),
+            // What came is moved, and is no page.
+            (VisitOutcome::Status(404), r#""fetch_status":404,"outcome":"status""#, r#""bytes":500,"page_bytes":0,"#),
             (
                 pdf,
                 r#""fetch_status":206,"outcome":"not-html""#,

@@ -173,6 +173,7 @@ impl Site {
         if change == Some(Change::NotModified) {
             let counts = self.level(level);
             counts.bytes = counts.bytes.saturating_add(size);
+            self.record.page_bytes = self.record.page_bytes.saturating_add(size);
         }
         let Some(changes) = &mut self.record.changes else { return };
         match change {

@@ -465,7 +465,6 @@ impl Site {
         self.record.held_back = self.held.counts();
         self.record.state = self.state(rules);
         self.record.waiting = self.frontier.len() as u64;
-        self.record.page_bytes = self.record.levels.iter().fold(0, |sum, level| level.bytes.saturating_add(sum));
         self.count_gone();
         let waits = !self.frontier.is_empty() || self.record.held_back.urls_not_queued > 0;
         self.whole.replace(&self.record, waits, !self.is_home() || self.has_parts);
@@ -552,8 +551,8 @@ impl Site {
         counts.bytes = counts.bytes.saturating_add(*bytes);
         if outcome.is_page() {
             self.record.page_bytes = self.record.page_bytes.saturating_add(*bytes);
-        self.learn_software(software.as_ref(), outcome);
         }
+        self.learn_software(software.as_ref(), outcome);
         for (url, level, hops) in found {
             self.record.known += u64::from(!self.frontier.contains(key.of(url.as_str())));
             self.enter(url, *level, *hops, rules, key);

@@ -83,7 +83,7 @@ fn pages(web: &InRun<'_>, host: &Host, outcome: &oracle::Expected, expected: &Ex
             "failure": is_broken.then(|| failure(page.map(|page| &page.content))),
             "fetch_redirect": all.first().filter(|_| kind == Kind::Redirect).map(PageUrl::to_string),
             "content_mime_type": says_type.then(|| essence(&reply)), "content_mime_detected": (says_type && is_page).then_some("text/html"),
-            "bytes": if not_modified { 0 } else { size }, "page_bytes": size,
+            "bytes": if not_modified { 0 } else { size }, "page_bytes": if is_page { size } else { 0 },
             "no_index": is_page && page.is_some_and(|page| page.no_index), "no_follow": is_page && page.is_some_and(|page| page.no_follow),
             "change": change, "content": is_page.then(|| format!("{:016x}", content_of(&reply.body))),
             "etag": (is_page && host.etags).then(|| format!("\"{:016x}\"", content_of(&reply.body))), "last_modified": null,
