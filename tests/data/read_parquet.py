@@ -31,7 +31,7 @@ GROUPS = {
     "country": "country",
     "tld": "url_host_tld",
     "status": "status",
-    "language": "coalesce(lower(split_part(language, '-', 1)), 'undeclared')",
+    "language": "coalesce(lower(split_part(language, '-', 1)), if(pages = 0, 'unknown', 'undeclared'))",
     "script": "coalesce(script, 'unknown')",
     "http": "coalesce(http_version, 'unknown')",
     "tls": "coalesce(tls_version, if(http_version is null, 'unknown', 'none'))",

@@ -330,11 +330,6 @@ impl ServerFacts {
         }
     }
 
-    /// The language that is declared, as [`language_word`] has it.
-    pub fn language_word(&self) -> String {
-        language_word(self.language.as_deref())
-    }
-
     /// The script as one of few values.
     pub fn script_word(&self) -> &str {
         self.script.as_deref().filter(|code| code.len() == 4).unwrap_or("unknown")
@@ -361,11 +356,16 @@ pub fn software_word(software: Option<&str>) -> String {
     name.unwrap_or("unknown").chars().take(40).collect()
 }
 
-/// `pt-BR` → `pt`: a language tag without region or script, as one of few values; `undeclared` if there is none.
-pub fn language_word(tag: Option<&str>) -> String {
+/// `pt-BR` → `pt`: a language tag without region or script, as one of few values; `undeclared` if pages have none, `unknown` if there is no
+/// page that could have one.
+pub fn language_word(tag: Option<&str>, pages: u64) -> String {
     let primary = tag.and_then(|tag| tag.split('-').next()).unwrap_or_default();
     let is_code = (2..=3).contains(&primary.len()) && primary.bytes().all(|byte| byte.is_ascii_alphabetic());
-    if is_code { primary.to_ascii_lowercase() } else { "undeclared".to_owned() }
+    match tag {
+        _ if is_code => primary.to_ascii_lowercase(),
+        None if pages == 0 => "unknown".to_owned(),
+        _ => "undeclared".to_owned(),
+    }
 }
 
 /// The family of an address in a word.
@@ -459,11 +459,17 @@ mod tests {
 
     #[test]
     fn few_values_for_the_splits() {
-        let mut known = ServerFacts { language: Some("pt-BR".to_owned()), script: Some("Latn".to_owned()), ..ServerFacts::default() };
-        assert_eq!((known.language_word().as_str(), known.script_word(), known.tls_word()), ("pt", "Latn", "unknown"));
-        known.language = Some("english".to_owned());
+        let mut known = ServerFacts { script: Some("Latn".to_owned()), ..ServerFacts::default() };
+        assert_eq!((known.script_word(), known.tls_word()), ("Latn", "unknown"));
         known.http_version = Some(HttpVersion::Http11);
-        assert_eq!((known.language_word().as_str(), known.tls_word(), known.http_word().as_str()), ("undeclared", "none", "1.1"));
+        assert_eq!((known.tls_word(), known.http_word().as_str()), ("none", "1.1"));
+        let languages = [(Some("pt-BR"), 1), (Some("SW"), 0), (Some("english"), 1), (None, 1), (None, 0)];
+        let words = languages.map(|(tag, pages)| language_word(tag, pages));
+        assert_eq!(
+            words,
+            ["pt", "sw", "undeclared", "undeclared", "unknown"],
+            "a server without a page declares no language and leaves none out"
+        );
         assert_eq!(
             [None, Some("::ffff:9.0.0.1"), Some("2001:db8::1")].map(|text| family_word(text.map(|text| text.parse().unwrap()))),
             ["unknown", "ipv4", "ipv6"]

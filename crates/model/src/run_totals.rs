@@ -157,7 +157,7 @@ fn value(split: Dimension, host: &Host, run: &RunRow) -> Option<String> {
         Dimension::Organisation => run.organisation.clone(),
         Dimension::Software => software_word(summary.software.as_deref()),
         Dimension::Status => summary.status.word().to_owned(),
-        Dimension::Language => language_word(summary.language.as_deref()),
+        Dimension::Language => language_word(summary.language.as_deref(), summary.pages),
         Dimension::Family => family_word(summary.address).to_owned(),
         Dimension::RuleSet => rule_set_word(summary.evaluation_rules),
         Dimension::Script | Dimension::Http | Dimension::Tls => return None,

@@ -77,7 +77,11 @@ impl Expected {
             "tld" => self.tld.clone(),
             "software" => self.software.and_then(|software| software.split(['/', ' ']).next()).unwrap_or("unknown").to_owned(),
             "status" => self.down.map_or_else(|| self.status.to_owned(), |why| format!("down: {why}")),
-            "language" => fact("language").map_or("undeclared".to_owned(), |tag| tag.split('-').next().unwrap_or_default().to_owned()),
+            "language" => match fact("language") {
+                Some(tag) => tag.split('-').next().unwrap_or_default().to_owned(),
+                // Who has served no page has had nowhere to declare one.
+                None => if self.pages.is_empty() { "unknown" } else { "undeclared" }.to_owned(),
+            },
             "script" => fact("script").unwrap_or("unknown".to_owned()),
             "http" => self.http(fact("http_version")),
             "tls" => fact("tls_version").unwrap_or_else(|| if fact("http_version").is_some() { "none" } else { "unknown" }.to_owned()),
