@@ -68,12 +68,15 @@ pub async fn plan(args: &PlanArgs, style: Style) -> Result<(String, Option<Comma
     let pace = config.pace();
     let hosts = args.seeds.as_deref().map(starting_hosts).transpose()?;
     let tld = args.tld.as_deref().map(|name| name.trim_start_matches('.').to_ascii_lowercase());
-    let Measured { basis, targets: under_tld, on_record, source } = measured(args, tld.as_deref()).await?;
+    let Measured { basis, targets: under_tld, on_record, is_known, source } = measured(args, tld.as_deref()).await?;
     let targets = hosts.unwrap_or(under_tld);
     let failure = (basis.is_none() && !args.assumed).then(|| {
         CommandError::new(Exit::Unavailable, format!("no measurements: {source}"))
             .hint("measure first: nearcrawl crawl … --out FILE.jsonl, then --records FILE.jsonl; or accept the paper's curve: --assumed")
     });
+    let nobody = (is_known && tld.is_some() && matches!(targets, Targets::Count(0)))
+        .then(|| CommandError::new(Exit::Data, format!("no server is on record under .{}", tld.as_deref().unwrap_or_default())));
+    let failure = failure.or(nobody);
     let plan = planning::plan(&basis.unwrap_or_else(Basis::of_paper), args.coverage, pace, &targets);
     let said = if args.api.json { json(&plan)? } else { text(&plan, &source, tld.as_deref().map(|tld| (tld, on_record)), style) };
     Ok((said, failure))
@@ -87,6 +90,8 @@ struct Measured {
     targets: Targets,
     /// How many the whole swarm has on record there, if that is known.
     on_record: Option<u64>,
+    /// Whether it is known which servers are on record there.
+    is_known: bool,
     /// Whom the figures are of; if there are none, why.
     source: String,
 }
@@ -125,7 +130,7 @@ async fn measured(args: &PlanArgs, tld: Option<&str>) -> Result<Measured, Comman
         None if has_any || args.records.is_some() => format!("{source}: no external host was found by any server there"),
         _ => source,
     };
-    Ok(Measured { basis, targets, on_record, source })
+    Ok(Measured { basis, targets, on_record, is_known: results.is_some() || args.records.is_some(), source })
 }
 
 async fn of_daemon(args: &PlanArgs) -> Result<(Vec<ServerRecord>, SwarmResults), CommandError> {
@@ -245,6 +250,9 @@ fn text(plan: &Plan, source: &str, tld: Option<(&str, Option<u64>)>, style: Styl
 /// What all servers that it is for cost together, as a paragraph; nothing if they were not named.
 fn total(plan: &Plan, tld: Option<(&str, Option<u64>)>) -> String {
     let Some(total) = &plan.total else { return String::new() };
+    if let Some((tld, _)) = tld.filter(|_| total.servers == 0) {
+        return format!("\n{}", paragraph(&format!("No server is on record under .{tld}.")));
+    }
     let whose = match tld {
         Some((tld, on_record)) => {
             let others = on_record

@@ -134,7 +134,7 @@ fn duration(counts: &LevelCounts, crawl_delay: Option<Millis>, pace: &Pace) -> f
 
 /// Plans for `wanted`, a share of the external hosts between 0 and 1.
 pub fn plan(basis: &Basis, wanted: f64, pace: Pace, targets: &Targets) -> Plan {
-    let deepest = u8::try_from(basis.curve.len().saturating_sub(1)).unwrap_or(u8::MAX).max(1);
+    let deepest = u8::try_from(basis.curve.len().saturating_sub(1)).unwrap_or(u8::MAX);
     let all = down_to(&basis.curve, deepest);
     let servers = basis.servers.max(1) as f64;
     let at = |depth: u8| {
@@ -148,7 +148,7 @@ pub fn plan(basis: &Basis, wanted: f64, pace: Pace, targets: &Targets) -> Plan {
             requests: sum.requests as f64 / servers,
         }
     };
-    let depths: Vec<DepthPlan> = (1..=deepest).map(at).collect();
+    let depths: Vec<DepthPlan> = (0..=deepest).map(at).collect();
     // The deepest one finds all that was found: there is always one.
     let chosen = depths.iter().copied().find(|plan| plan.coverage_ratio >= wanted).unwrap_or_else(|| at(deepest));
     let sum = down_to(&basis.curve, chosen.depth);

@@ -66,6 +66,10 @@ async fn a_plan_from_records_names_the_depth_and_what_the_seeds_cost() {
         (&told["chosen"]["depth"], &told["total"]["requests"], &told["grounds"]["kind"]),
         (&1.into(), &19.into(), &"measured".into())
     );
+    let shallow = ask(&format!("--coverage 0.4 --records {records}")).await.unwrap();
+    assert!(shallow.contains("Depth 0 finds 40.0 % of the external hosts with 8.2 % of the requests of depth 2."), "{shallow}");
+    let nobody = ask(&format!("--coverage 0.4 --records {records} --tld xx")).await.unwrap_err();
+    assert!(nobody.exit == Exit::Data && nobody.message.ends_with("no server is on record under .xx"), "{nobody}");
     let all: serde_json::Value =
         serde_json::from_str(&ask(&format!("--coverage 0.95 --records {records} --tld ke --json")).await.unwrap()).unwrap();
     assert_eq!((&all["chosen"]["depth"], &all["total"]["servers"], &all["grounds"]["servers"]), (&2.into(), &2.into(), &2.into()));

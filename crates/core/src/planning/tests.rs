@@ -43,8 +43,9 @@ fn the_least_depth_that_finds_enough_is_chosen_and_what_it_costs_is_told() {
     assert_eq!(plan.grounds, Grounds::Measured { servers: 3, cut_short: 1 });
     let curve: Vec<_> =
         plan.depths.iter().map(|at| (at.depth, (at.load_ratio * 201.0).round(), (at.coverage_ratio * 20.0).round())).collect();
-    assert_eq!(curve, [(1, 31.0, 15.0), (2, 141.0, 19.0), (3, 201.0, 20.0)]);
+    assert_eq!(curve, [(0, 5.0, 5.0), (1, 31.0, 15.0), (2, 141.0, 19.0), (3, 201.0, 20.0)]);
     assert_eq!(plan.chosen.depth, 1, "15 of 20 hosts are three quarters");
+    assert_eq!(super::plan(&basis(), 0.25, PACE, &Targets::Any).chosen.depth, 0, "the starting pages find a quarter");
     assert_eq!(super::plan(&basis(), 0.76, PACE, &Targets::Any).chosen.depth, 2);
     assert_eq!(super::plan(&basis(), 1.0, PACE, &Targets::Any).chosen.depth, 3);
     let requests = plan.server.requests;
@@ -85,7 +86,7 @@ fn records_without_a_find_are_no_ground() {
 fn the_papers_curve_has_the_papers_anchors() {
     let basis = Basis::of_paper();
     let at = |wanted| plan(&basis, wanted, PACE, &Targets::Any).chosen;
-    let eight = plan(&basis, 1.0, PACE, &Targets::Any).depths[7];
+    let eight = plan(&basis, 1.0, PACE, &Targets::Any).depths[8];
     assert!(eight.depth == 8 && (eight.load_ratio - 0.8).abs() < 0.005 && eight.coverage_ratio >= 0.99, "{eight:?}");
     assert!((0.5..=0.55).contains(&at(0.8).load_ratio), "{:?}", at(0.8));
     assert_eq!((at(0.99).depth, at(1.0).depth), (8, 9));
