@@ -35,7 +35,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     time::{Instant, sleep},
 };
 
@@ -151,6 +151,8 @@ pub async fn crawl(
     state: Option<PathBuf>,
     watcher: &mut impl Watcher,
 ) -> Result<Findings, NodeError> {
+    // From now on, for whoever is ended by a signal removes nothing.
+    let signals = Signals::new()?;
     let scratch = if state.is_none() { Some(Scratch::new()?) } else { None };
     config.state_dir = state.or_else(|| scratch.as_ref().map(|scratch| scratch.0.clone())).unwrap_or_default();
     let identity = keyfile::init(&config)?;
@@ -174,7 +176,7 @@ pub async fn crawl(
     let mut course = Course { crawler, executor, watcher };
     course.crawler.handle(clock::now(), Event::JournalsResized { growth: journal_sizes });
     course.crawler.handle(clock::now(), Event::Seeds(urls));
-    let ended = course.until_done(&mut inbox).await;
+    let ended = course.until_done(&mut inbox, signals).await;
     course.executor.rest_for_good().await;
     let (exact, signal) = match ended? {
         Ended::Done => (true, None),
@@ -219,6 +221,27 @@ enum Ended {
     Stopped(Option<i32>),
 }
 
+/// Ctrl-C and SIGTERM: they end nothing by themselves from the moment on in which this is made.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals, NodeError> {
+        let heard = |kind| signal(kind).map_err(|_| NodeError::Ended("signal handling"));
+        Ok(Signals { terminate: heard(SignalKind::terminate())?, interrupt: heard(SignalKind::interrupt())? })
+    }
+
+    /// The number of the next one.
+    async fn next(&mut self) -> i32 {
+        tokio::select! {
+            _ = self.terminate.recv() => SignalKind::terminate().as_raw_value(),
+            _ = self.interrupt.recv() => SignalKind::interrupt().as_raw_value(),
+        }
+    }
+}
+
 /// A crawl under way.
 struct Course<'a, W> {
     crawler: Crawler,
@@ -257,11 +280,8 @@ impl<W: Watcher> Course<'_, W> {
         Ok(is_more)
     }
 
-    async fn until_done(&mut self, inbox: &mut Inbox) -> Result<Ended, NodeError> {
+    async fn until_done(&mut self, inbox: &mut Inbox, mut signals: Signals) -> Result<Ended, NodeError> {
         let mut shown = tokio::time::interval(SHOW_EVERY);
-        let failed = |_| NodeError::Ended("signal handling");
-        let (mut terminate, mut interrupt) =
-            (signal(SignalKind::terminate()).map_err(failed)?, signal(SignalKind::interrupt()).map_err(failed)?);
         // Kept from turn to turn: making it anew costs more than most events.
         let mut waking = pin!(sleep(Duration::ZERO));
         let mut stopped = None;
@@ -298,8 +318,7 @@ impl<W: Watcher> Course<'_, W> {
                     self.look()?;
                     (self.watcher.has_enough() && stopped.is_none()).then_some(None)
                 }
-                _ = terminate.recv() => Some(Some(SignalKind::terminate().as_raw_value())),
-                _ = interrupt.recv() => Some(Some(SignalKind::interrupt().as_raw_value())),
+                signal = signals.next() => Some(Some(signal)),
             };
             match (signalled, stopped) {
                 (None, _) => {}

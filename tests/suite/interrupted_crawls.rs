@@ -141,6 +141,20 @@ async fn a_crawl_that_is_ended_by_sigterm_leaves_its_records_and_nothing_else() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crawl_that_is_ended_while_it_begins_leaves_nothing() {
+    let stage = Stage::set().await;
+    let child = stage.crawl(None);
+    let begun = Instant::now();
+    while stage.left_in_scratch() == 0 {
+        assert!(begun.elapsed() < SOON, "it makes a directory");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    signal(&child, libc::SIGTERM);
+    let totals = ended_with(143, child).await;
+    assert_eq!((&totals["exact"], stage.left_in_scratch()), (&false.into(), 0), "{totals}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crawl_with_a_state_directory_goes_on_where_it_was_ended_or_killed() {
     let stage = Stage::set().await;
     let state = stage.path("state");
