@@ -268,13 +268,13 @@ fn table_text(view: &CrossTableView, style: Style) -> String {
 
 fn cells_text<'a>(by: &[&'static str], cells: impl Iterator<Item = (&'a [String], &'a Counts)>, style: Style) -> String {
     let mut names = by.to_vec();
-    names.extend([">servers", ">up", ">pages", ">requests", ">bytes", ">failed"]);
+    names.extend([">servers", ">up", ">pages", ">requests", ">size", ">moved", ">failed"]);
     names.extend(by.contains(&Split::Rule.name()).then_some(">failures"));
     let mut table = Table::new(&names);
     for (values, counts) in cells {
         let mut row = values.to_vec();
         row.extend([counts.servers, counts.up, counts.pages, counts.requests].map(|number| number.to_string()));
-        row.extend([bytes(counts.bytes), counts.failed.to_string(), counts.detected_failures.to_string()]);
+        row.extend([bytes(counts.page_bytes), bytes(counts.bytes), counts.failed.to_string(), counts.detected_failures.to_string()]);
         row.truncate(names.len());
         table.row(row);
     }
@@ -521,6 +521,15 @@ mod tests {
         let (text, json) = said(&results);
         assert!(text.contains("exact; totals of") && !text.contains("first run"), "{text}");
         assert_eq!((&json["exact"], &json["whole_runs"]), (&true.into(), &true.into()));
+    }
+
+    #[test]
+    fn tables_of_two_breakdowns_have_both_sizes() {
+        let (values, counts) = (["KE".to_owned(), "ke".to_owned()], Counts { page_bytes: 7_000, bytes: 9_000, ..Counts::default() });
+        let text = super::cells_text(&["country", "tld"], [(values.as_slice(), &counts)].into_iter(), Style::Plain);
+        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(words[0][6..9], ["size", "moved", "failed"], "{text}");
+        assert_eq!(words[1][6..10], ["7.0", "kB", "9.0", "kB"], "{text}");
     }
 
     #[test]
