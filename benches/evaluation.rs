@@ -61,7 +61,7 @@ fn real_pages(directories: &[PathBuf]) {
         at(100),
         bytes as f64 / 1e6 / seconds
     );
-    println!("{}", nearcrawl::cli::detected(&sums, Style::Plain));
+    println!("{}", nearcrawl::cli::detected(&sums, true, Style::Plain));
 }
 
 /// Half a megabyte of each.

@@ -287,7 +287,8 @@ fn told(found: &Findings, style: Style) -> String {
     if let Some(held_back) = total.held_back() {
         text += &paragraph(&format!("{held_back}; the same command with --state DIRECTORY goes on there on another day"));
     }
-    text + &evaluate::told(&found.summary.evaluation, style)
+    let kept_result = |record: &ServerRecord| record.changes.as_ref().is_some_and(|changes| changes.not_modified > 0);
+    text + &evaluate::told(&found.summary.evaluation, !found.servers.iter().any(kept_result), style)
 }
 
 /// The status, with the main failure of a server that is down.

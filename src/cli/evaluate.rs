@@ -174,8 +174,9 @@ fn text(evaluated: &[Evaluated], style: Style) -> String {
     text + &told + &format!("rule set {RULE_SET}: {} of the W3C's ACT rules\n", Rule::ALL.len())
 }
 
-/// What was detected, by rule; nothing if nothing was evaluated.
-pub fn told(sums: &EvaluationCounts, style: Style) -> String {
+/// What was detected, by rule; nothing if nothing was evaluated. `are_all_timed`: whether the time is that of all these pages. It is not where
+/// some have not changed since an earlier run, whose result they keep.
+pub fn told(sums: &EvaluationCounts, are_all_timed: bool, style: Style) -> String {
     let refused = sums.refused.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
     if sums.pages == 0 && refused == 0 {
         return String::new();
@@ -185,7 +186,8 @@ pub fn told(sums: &EvaluationCounts, style: Style) -> String {
     if refused > 0 {
         text += &format!(", {refused} refused");
     }
-    if let Some(each) = sums.took_us.checked_div(sums.pages.saturating_add(refused)).filter(|each| *each > 0) {
+    let each = sums.took_us.checked_div(sums.pages.saturating_add(refused));
+    if let Some(each) = each.filter(|each| are_all_timed && *each > 0) {
         text += &format!(", {each} µs a page");
     }
     text += "\n";
@@ -219,6 +221,13 @@ mod tests {
         let evaluated: Vec<Evaluated> = files.iter().map(|file| Evaluated::of(file)).collect();
         let views = json(&evaluated.iter().map(FileView::from).collect::<Vec<_>>()).unwrap();
         (text(&evaluated, Style::Plain), failure(&evaluated), serde_json::from_str(&views).unwrap())
+    }
+
+    #[test]
+    fn the_time_of_a_page_is_told_only_where_all_were_timed() {
+        let sums = EvaluationCounts { pages: 4, took_us: 2_000, ..EvaluationCounts::default() };
+        assert!(super::told(&sums, true, Style::Plain).ends_with("in 0 of 4 pages evaluated, 500 µs a page\n"));
+        assert!(super::told(&sums, false, Style::Plain).ends_with("in 0 of 4 pages evaluated\n"), "some kept the result of an earlier run");
     }
 
     #[test]

@@ -365,7 +365,7 @@ fn parts(summary: &Summary, rule_sets: Option<&str>, style: Style) -> String {
     let estimates = &summary.estimates;
     text += &estimates.sentence().map(|estimated| paragraph(&estimated)).unwrap_or_default();
     text += &rule_sets.map(paragraph).unwrap_or_default();
-    text += &evaluate::told(&summary.evaluation, style);
+    text += &evaluate::told(&summary.evaluation, false, style);
     // Where nothing was evaluated there is nothing to tell apart by rule set.
     let is_told = |dimension: &Dimension| *dimension != Dimension::RuleSet || rule_sets.is_some() || summary.by.len() == 1;
     for (dimension, values) in summary.by.iter().filter(|(dimension, _)| is_told(dimension)) {

@@ -286,7 +286,7 @@ pub struct EvaluationCounts {
     pub failures: BTreeMap<Rule, u64>,
     /// Pages with a detected failure.
     pub failing: u64,
-    /// Time it took, in milliseconds in JSON.
+    /// Time it took, in milliseconds in JSON; nothing of pages that kept the result of an earlier run, because they had not changed.
     #[serde(rename = "took_ms", with = "millis_in_json", default)]
     #[schema(value_type = f64)]
     pub took_us: u64,
