@@ -267,7 +267,7 @@ fn told(found: &Findings, style: Style) -> String {
             record.requests.to_string(),
             bytes(record.bytes),
             record.known.to_string(),
-            record.refused_by_robots.to_string(),
+            record.refused_by_robots.saturating_sub(record.refused_by_robots_unavailable).to_string(),
             record.unanswered.to_string(),
             (record.cut_by_depth + record.cut_by_script + record.cut_by_yield).to_string(),
             word(&record.state),

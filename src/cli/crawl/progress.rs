@@ -87,7 +87,9 @@ impl Progress {
 }
 
 fn told(progress: &ProgressView, rate: f64) -> String {
-    let left = if progress.waiting == 0 { String::new() } else { format!(", about {} left", Span(progress.left_ms)) };
+    // Nothing was fetched: nothing is known of how long a page takes.
+    let left =
+        if progress.waiting == 0 || progress.pages == 0 { String::new() } else { format!(", about {} left", Span(progress.left_ms)) };
     format!(
         "{} from {}, {rate:.1} pages/s, {}, {} waiting{left}",
         counted(progress.pages, "page"),
@@ -116,5 +118,6 @@ mod tests {
         let some = ProgressView { pages: 3, waiting: 1, busy: 0, servers: 1, bytes: 1_500, known: 4, left_ms: 65_000 };
         assert_eq!(told(&some, 0.5), "3 pages from 1 server, 0.5 pages/s, 1.5 kB, 1 URL waiting, about 1 min 5 s left");
         assert!(!told(&ProgressView { waiting: 0, ..some }, 0.5).contains("left"));
+        assert!(!told(&ProgressView { pages: 0, ..some }, 0.0).contains("left"), "no server has answered");
     }
 }
