@@ -19,7 +19,7 @@ use crate::node::{
     config::{Config, CrawlRule, ScopeConfig},
     standalone::{self, Findings},
 };
-use clap::Args;
+use clap::{ArgGroup, Args};
 use ipnetwork::IpNetwork;
 use nearcrawl_core::crawl::site::yields::Price;
 use nearcrawl_model::{
@@ -68,9 +68,10 @@ pub const EXAMPLES: &str = "Examples:\n  \
 
 /// The arguments of `crawl`.
 #[derive(Args, Clone, Debug)]
+#[command(group = ArgGroup::new("start").args(["urls", "seeds"]).required(true).multiple(true))]
 pub struct CrawlArgs {
     /// URLs or hosts to start from
-    #[arg(required_unless_present = "seeds", value_name = "URL")]
+    #[arg(value_name = "URL")]
     urls: Vec<String>,
     /// A file with one URL or host a line to start from, and # comments; - is standard input
     #[arg(long, value_name = "FILE")]
@@ -456,6 +457,12 @@ mod tests {
 
     fn read(line: &str) -> Result<CrawlOrder, CommandError> {
         order(TestCli::try_parse_from(["crawl"].into_iter().chain(line.split_whitespace())).unwrap().args)
+    }
+
+    #[test]
+    fn the_usage_names_both_ways_to_say_where_to_start() {
+        let usage = TestCli::try_parse_from(["crawl"]).err().unwrap().to_string();
+        assert!(usage.contains("<URL|--seeds <FILE>>"), "{usage}");
     }
 
     #[test]
