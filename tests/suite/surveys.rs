@@ -114,7 +114,12 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
     assert_eq!((&shown["survey"]["licence"], &shown["survey"]["is_mine"]), (&Value::from("CC0-1.0"), &Value::Bool(false)));
 
     // Another survey is slower than the configuration. Paused, it asks nothing more, and its results stay.
-    let slow = swarm.common.write("slow.txt", &format!("{} kind=slow\n", web.url(2, 0))).unwrap().display().to_string();
+    let slow = swarm
+        .common
+        .write("slow.txt", &format!("{} kind=slow\nhttp://nobody.test:8080/ kind=none\n", web.url(2, 0)))
+        .unwrap()
+        .display()
+        .to_string();
     swarm.cli(1, &["survey", "create", "slow", "--list", &slow, "--delay", "1s"]).await;
     let count = |log: &Log| asked(log).get(&host(2)).map_or(0, Vec::len);
     swarm.until("the slow survey has begun", LONG_ENOUGH, async || if count(&log) >= 2 { Ok(()) } else { Err("not yet".to_owned()) }).await;
@@ -143,6 +148,7 @@ async fn a_survey_made_at_one_member_is_crawled_by_the_owners_and_told_by_anothe
     assert_eq!(count(&log), before, "nothing is asked while it is paused");
     let why = swarm.cli(0, &["why", &host(2)]).await.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(why.contains("It belongs to the survey: slow (paused)"), "{why}");
+    who_has_no_address_is_told(&swarm).await;
     let ended = swarm.cli(1, &["survey", "end", "slow"]).await;
     assert!(ended.contains("survey slow is ended now"), "{ended}");
     let told = json(&swarm.cli(2, &["results", "--survey", "slow", "--json"]).await);
@@ -322,4 +328,24 @@ async fn swarm_state(swarm: &Swarm, daemon: usize) -> String {
     let all = json(&swarm.cli(daemon, &["survey", "list", "--json"]).await);
     let survey = all.as_array().unwrap().iter().find(|survey| survey["name"] == "slow");
     survey.map_or("none".to_owned(), |survey| survey["state"].as_str().unwrap().to_owned())
+}
+
+/// Of the list of `slow` one host has no address, whoever is asked.
+async fn who_has_no_address_is_told(swarm: &Swarm) {
+    for daemon in [0, 1, 2] {
+        let begun = std::time::Instant::now();
+        loop {
+            let hosts = json(&swarm.cli(daemon, &["survey", "show", "slow", "--json"]).await)["hosts"].clone();
+            if (&hosts["known"], &hosts["without_address"], &hosts["not_known"]) == (&Value::from(1), &Value::from(1), &Value::from(0)) {
+                break;
+            }
+            assert!(begun.elapsed() < LONG_ENOUGH, "{daemon}: {hosts}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        let text = swarm.cli(daemon, &["survey", "show", "slow"]).await.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("1 host of the list has no address") && !text.contains("known yet"), "{text}");
+        let report = json(&swarm.cli(daemon, &["report", "reachability", "--survey", "slow", "--format", "json"]).await);
+        let data = &report["data"];
+        assert_eq!((&data["hosts_without_address"], &data["hosts_not_known"]), (&Value::from(1), &Value::from(0)), "{report}");
+    }
 }

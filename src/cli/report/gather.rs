@@ -1,10 +1,12 @@
 //! Which rows is a report made of, and how much of the swarm's are they? Every server once, as its owner has it on record.
 
 use super::weights::weight_of;
+use crate::cli::survey::OffRecord;
 use nearcrawl_model::{
     access_point::AccessPoint,
     record::{RunState, ServerRecord},
     time::WallTime,
+    url::Host,
     view::counted,
 };
 use serde::Deserialize;
@@ -111,6 +113,10 @@ pub struct Gathered {
     /// Servers on record that are not in the survey.
     others: u64,
     in_part: InPart,
+    /// The site trees on record, if the report is of a survey.
+    pub trees: BTreeSet<Host>,
+    /// What there is of the survey's list besides, if whoever was asked tells it.
+    pub off_record: Option<OffRecord>,
     /// The edition of the hierarchy, if whoever was asked tells it.
     pub hierarchy: Option<String>,
 }
@@ -134,6 +140,9 @@ impl Gathered {
         };
         let record = &row.record;
         self.in_part.enter(&row);
+        if self.survey.is_some() {
+            self.trees.extend([record.tree.clone(), record.host.without_www()]);
+        }
         self.servers += 1;
         self.unfinished += u64::from(matches!(record.state, RunState::Running | RunState::PausedByBudget));
         self.runs.insert(record.run);
@@ -167,7 +176,10 @@ impl Gathered {
         self.missing.iter().for_each(|missing| coverage += &format!("; rows are missing: {missing}"));
         let hierarchy = self.hierarchy.clone().unwrap_or_else(|| "not told by a member over the network".to_owned());
         let survey = match &self.survey {
-            Some(survey) => format!("{survey}; {} on record not in it", counted(self.others, "server")),
+            Some(survey) => {
+                let off = self.off_record.and_then(|off| off.sentence()).map_or_else(String::new, |off| format!("; {off}"));
+                format!("{survey}; {} on record not in it{off}", counted(self.others, "server"))
+            }
             None => "none: all servers on record".to_owned(),
         };
         let facts = [("time span", span), ("run", runs), ("coverage", coverage), ("hierarchy", hierarchy), ("survey", survey)];
@@ -186,6 +198,8 @@ impl Gathered {
             "servers_told": self.told,
             "survey": self.survey,
             "servers_not_in_survey": self.others,
+            "hosts_without_address": self.off_record.map(|off| off.without_address),
+            "hosts_not_known": self.off_record.map(|off| off.not_known),
             "servers_unfinished": self.unfinished,
             "rows_unreadable": self.unreadable,
             "members": self.members.len(),

@@ -21,13 +21,18 @@ use super::{
     export::{self, Hosts, Missing, Sink, Walk},
     json,
     owners::{Asked, Source},
-    survey::SurveyFilter,
+    survey::{OffRecord, SurveyFilter},
     table::Style,
 };
 use crate::io::snapshot;
 use clap::{Args, Subcommand, ValueEnum};
 use gather::{Gathered, Row};
-use nearcrawl_model::{access_point::AccessPoint, server_rows::RowsOf, survey::SurveyRef, view::StatusView};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    server_rows::RowsOf,
+    survey::{SurveyRef, SurveyView},
+    view::StatusView,
+};
 use serde_json::Value;
 use shares::{Accessibility, Nearness, Offshore, Reachability};
 use std::path::{Path, PathBuf};
@@ -155,6 +160,13 @@ async fn made(mut maker: Box<dyn Maker + Send>, args: &PlainArgs) -> Result<(Doc
     let missing = walk.missing.words();
     rows.filter.finish()?;
     gathered.missing = missing;
+    if let (Source::Daemon(api), Some(survey)) = (&source, &args.survey) {
+        // A daemon that does not know the survey itself has no list of it.
+        let survey: Option<SurveyView> = api.get("/api/survey", &[("name", &survey.to_string())]).await.ok();
+        if let Some(survey) = survey {
+            gathered.off_record = Some(OffRecord::of(api, &survey, &gathered.trees).await);
+        }
+    }
     let mut document = maker.finish();
     document.facts = gathered.facts().into_iter().chain(document.facts).collect();
     document.data = gathered.data().into_iter().chain(document.data).collect();

@@ -5,7 +5,7 @@ pub mod probes;
 mod results;
 mod rows;
 
-pub use results::results;
+pub use results::{OffRecord, results};
 pub use rows::SurveyFilter;
 
 use super::{
@@ -313,15 +313,12 @@ fn shown_text(shown: &Shown, style: Style) -> String {
     text += &paragraph(&format!(
         "{} known: {} crawled, {} running, {} held back, {} failed{}",
         counted(hosts.known, "host"),
+    let off_record = OffRecord { without_address: hosts.without_address, not_known: hosts.not_known };
         hosts.crawled,
         hosts.running,
         hosts.held_back,
         hosts.failed,
-        if hosts.not_known > 0 {
-            format!("; of {} of the list nothing is known yet", counted(hosts.not_known, "host"))
-        } else {
-            String::new()
-        }
+        off_record.sentence().map_or_else(String::new, |sentence| format!("; {sentence}"))
     ));
     text += &placement.as_ref().map(|placement| paragraph(&placement.text())).unwrap_or_default();
     if !missing_text.is_empty() {

@@ -2,10 +2,11 @@
 
 use super::SurveyFilter;
 use crate::cli::{
-    client::ApiArgs,
+    client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     owners::Source,
 };
+use futures::{StreamExt, stream};
 use nearcrawl_core::report::RowTally;
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -14,10 +15,14 @@ use nearcrawl_model::{
     summary::{Counts, Summary},
     survey::{SurveyMark, SurveyRef, SurveyState, SurveyView},
     url::Host,
-    view::counted,
+    view::{WhyView, counted},
 };
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use tokio::time::{Instant, timeout_at};
 
 /// The totals of a survey.
 #[derive(Clone, Debug, Serialize)]
@@ -96,7 +101,7 @@ pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) ->
     let Walked { rows, creator, owners, missing } = walk((member, api.api.as_deref()), survey, see).await?;
     if creator.is_none() && member.is_none() {
         // Whether there is such a survey at all.
-        let _: SurveyView = crate::cli::client::ApiClient::new(api)?.get("/api/survey", &[("name", &survey.to_string())]).await?;
+        let _: SurveyView = ApiClient::new(api)?.get("/api/survey", &[("name", &survey.to_string())]).await?;
     } else if creator.is_none() {
         return Err(CommandError::new(Exit::Data, format!("no server on record belongs to a survey {survey}"))
             .hint("`nearcrawl survey list` shows the surveys that a daemon knows of"));
@@ -145,8 +150,59 @@ pub struct HostCounts {
     pub held_back: u64,
     /// Of these, the ones that do not answer.
     pub failed: u64,
-    /// Hosts of the list that are not on record yet, or have no address.
+    /// Hosts of the list that have no address, so that nobody crawls them.
+    pub without_address: u64,
+    /// Other hosts of the list that are not on record yet.
     pub not_known: u64,
+}
+
+/// How many hosts of a list are asked about at once.
+const ASKED_AT_ONCE: usize = 8;
+
+/// For how long it is asked about hosts of a list that are not on record. What is not answered by then is not known.
+const ASKING: Duration = Duration::from_secs(10);
+
+/// The hosts of a list that are not on record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OffRecord {
+    /// How many have no address.
+    pub without_address: u64,
+    /// How many others there are.
+    pub not_known: u64,
+}
+
+/// Whether it is known that a host has no address.
+async fn is_nowhere(api: &ApiClient, host: Host) -> bool {
+    let said: Result<WhyView, CommandError> = api.get("/api/why", &[("q", host.as_str())]).await;
+    said.is_ok_and(|said| said.is_nowhere())
+}
+
+impl OffRecord {
+    /// What there is of a survey's list besides the site trees on record. Who looked a name up is asked by the daemon, host by host, as `why`
+    /// does.
+    pub async fn of(api: &ApiClient, survey: &SurveyView, trees: &BTreeSet<Host>) -> OffRecord {
+        let listed: BTreeSet<Host> = survey.entries.iter().map(|entry| entry.url.host().without_www()).collect();
+        let off: Vec<Host> = listed.difference(trees).cloned().collect();
+        let (all, mut without_address) = (off.len() as u64, 0);
+        let until = Instant::now() + ASKING;
+        let mut answers = stream::iter(off).map(|host| is_nowhere(api, host)).buffer_unordered(ASKED_AT_ONCE);
+        while let Ok(Some(nowhere)) = timeout_at(until, answers.next()).await {
+            without_address += u64::from(nowhere);
+        }
+        OffRecord { without_address, not_known: all - without_address }
+    }
+
+    /// In words; nothing if all of the list is on record.
+    pub fn sentence(&self) -> Option<String> {
+        let OffRecord { without_address, not_known } = *self;
+        let nowhere = (without_address > 0).then(|| {
+            let verb = if without_address == 1 { "has" } else { "have" };
+            format!("{} of the list {verb} no address", counted(without_address, "host"))
+        });
+        let not_known = (not_known > 0).then(|| format!("of {} of the list nothing is known yet", counted(not_known, "host")));
+        let parts: Vec<_> = nowhere.into_iter().chain(not_known).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
 }
 
 /// Counts the hosts of a survey, with what is missing.
@@ -175,7 +231,7 @@ pub(super) async fn count_hosts(api: &ApiArgs, survey: &SurveyView) -> Result<(H
         };
         *place += 1;
     }
-    let listed: BTreeSet<Host> = survey.entries.iter().map(|entry| entry.url.host().without_www()).collect();
-    counts.not_known = listed.difference(&trees).count() as u64;
+    let OffRecord { without_address, not_known } = OffRecord::of(&ApiClient::new(api)?, survey, &trees).await;
+    (counts.without_address, counts.not_known) = (without_address, not_known);
     Ok((counts, walked.missing))
 }

@@ -459,6 +459,19 @@ pub struct WhyView {
     pub surveys: Vec<SurveyMark>,
 }
 
+/// What is said of a host of which no request is sent to any address, since it has none.
+pub const NO_ADDRESS: &str = "it has no usable address";
+
+/// The same of one that has some, to none of which requests are sent.
+pub const NO_PERMITTED_ADDRESS: &str = "its name leads to private, reserved or denied addresses only";
+
+impl WhyView {
+    /// Whether the host that was asked about was looked up, and has no address to which requests are sent.
+    pub fn is_nowhere(&self) -> bool {
+        self.address.is_none() && [NO_ADDRESS, NO_PERMITTED_ADDRESS].iter().any(|said| self.answer_text.contains(said))
+    }
+}
+
 /// What came of URLs that were given as starting points.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SeedView {

@@ -1,7 +1,7 @@
 //! Which servers belong to a survey, what it says of them, and how far its crawl is.
 
 use super::{record::Expected, runs::Run};
-use crate::census::world::Study;
+use crate::census::world::{NOWHERE, Study};
 use nearcrawl_model::url::PageUrl;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +51,7 @@ pub(crate) fn shown(study: &Study, run: &Run) -> Value {
     let held = members.iter().filter(|server| server.status != "down" && server.held_hosts > 0).count();
     let trees: BTreeSet<&str> = run.servers.values().map(|server| server.tree.as_str()).collect();
     let listed: BTreeSet<String> = study.list.iter().map(|(url, _)| tree_of(url)).collect();
+    let is_nowhere = |tree: &String| *tree == tree_of(NOWHERE);
     let names: BTreeSet<&str> = study.list.iter().flat_map(|(_, labels)| labels.iter().map(|(name, _)| *name)).collect();
     let entries: Vec<Value> = study.list.iter().map(|(url, labels)| json!({"url": url, "labels": labels})).collect();
     json!({
@@ -61,7 +62,8 @@ pub(crate) fn shown(study: &Study, run: &Run) -> Value {
             "wishes": {"depth": null, "min_delay_ms": null, "delay_factor": null, "evaluation": false, "interval_ms": null},
         },
         "hosts": {"known": members.len(), "crawled": members.len() - failed - held, "running": 0, "held_back": held, "failed": failed,
-                  "not_known": listed.iter().filter(|tree| !trees.contains(tree.as_str())).count()},
+                  "without_address": listed.iter().filter(|tree| is_nowhere(tree)).count(),
+                  "not_known": listed.iter().filter(|tree| !trees.contains(tree.as_str()) && !is_nowhere(tree)).count()},
         "placement": null, "missing_text": [],
     })
 }

@@ -11,7 +11,7 @@ mod study;
 pub(crate) use lists::{OUTSIDE, TLDS};
 pub(crate) use place::Places;
 pub(crate) use render::{Failures, title};
-pub(crate) use study::Study;
+pub(crate) use study::{NOWHERE, Study};
 
 use super::plan::CensusPlan;
 use crate::rng::SplitMix64;

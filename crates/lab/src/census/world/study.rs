@@ -16,7 +16,7 @@ pub(crate) struct Study {
 pub(crate) type Labels = Vec<(&'static str, String)>;
 
 /// A listed host that has no address.
-const NOWHERE: &str = "http://listed-and-nowhere.test:8080/";
+pub(crate) const NOWHERE: &str = "http://listed-and-nowhere.test:8080/";
 
 impl Study {
     /// The list as a file.
