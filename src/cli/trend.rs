@@ -87,6 +87,11 @@ pub async fn trend(args: &TrendArgs, style: Style) -> Result<String, CommandErro
     if unreadable > 0 {
         missing.push(format!("{} cannot be read", counted(unreadable, "row")));
     }
+    if let Some(run) = trend.run_without_servers() {
+        let of = args.survey.as_ref().map_or_else(String::new, |survey| format!(" of survey {survey}"));
+        return Err(CommandError::new(Exit::Data, format!("no server{of} has a run {run} on record"))
+            .hint("`nearcrawl export history` has the runs of every server"));
+    }
     if !missing.is_empty() {
         // Not among the figures: what is read by program stays so.
         let _ = writeln!(io::stderr(), "warning: servers are missing: {}", missing.join("; "));

@@ -194,6 +194,13 @@ impl Trend {
         Trend { from_run, to_run, total, by: BTreeMap::new(), left_out, split, seen: BTreeSet::new() }
     }
 
+    /// Which of the runs no server that was entered has on record: the first one, if it is so of both; none if each has servers.
+    pub fn run_without_servers(&self) -> Option<u32> {
+        let both = self.total.servers + self.left_out.servers() - self.left_out.only_in_from - self.left_out.only_in_to;
+        let counts = [(self.from_run, both + self.left_out.only_in_from), (self.to_run, both + self.left_out.only_in_to)];
+        counts.into_iter().find(|(_, servers)| *servers == 0).map(|(run, _)| run)
+    }
+
     /// Enters a server. One that comes a second time, because another member owns it by now, is left aside.
     pub fn enter(&mut self, row: &HistoryRow) {
         let run = |number: u32| row.runs.iter().find(|run| run.summary.run == number);
@@ -304,6 +311,17 @@ mod tests {
             not_measured_in_both: 1,
         };
         assert_eq!((all.left_out, all.left_out.servers()), (left_out, 6));
+    }
+
+    #[test]
+    fn a_run_that_no_server_has_is_named() {
+        let rows = [row("a.ke", "KE", [run(1, 10, "nginx"), run(2, 12, "nginx")]), row("b.ke", "KE", [run(2, 12, "nginx")])];
+        let without = |from, to| {
+            let mut trend = Trend::new(from, to, None);
+            rows.iter().for_each(|row| trend.enter(row));
+            trend.run_without_servers()
+        };
+        assert_eq!([(1, 2), (1, 99), (2, 99), (98, 99)].map(|(from, to)| without(from, to)), [None, Some(99), Some(99), Some(98)]);
     }
 
     #[test]
