@@ -120,7 +120,7 @@ pub struct CreateArgs {
     /// Evaluate pages for accessibility failures
     #[arg(long)]
     evaluate: bool,
-    /// Visit the hosts again after so long, like 30d
+    /// Visit the hosts again after so long, like 30d; an hour at least
     #[arg(long, value_name = "DURATION", value_parser = millis)]
     every: Option<Millis>,
     /// Have every member probe so many hosts of the list once
@@ -223,8 +223,11 @@ async fn create(args: CreateArgs) -> Result<String, CommandError> {
         entries,
         probe: args.probe,
     };
-    let hint = "name hosts with --list FILE, or a scope with --tld, --country, --organisation or --asn";
-    plan.check().map_err(|why| CommandError::new(Exit::Data, why.to_string()).hint(hint))?;
+    plan.check().map_err(|why| {
+        let why = CommandError::new(Exit::Data, why.to_string());
+        let is_of_nothing = plan.entries.is_empty() && (plan.scope.is_empty() || plan.probe.is_some());
+        if is_of_nothing { why.hint("name hosts with --list FILE, or a scope with --tld, --country, --organisation or --asn") } else { why }
+    })?;
     let view: SurveyView = ApiClient::new(&args.api)?.post("/api/surveys", &plan).await?;
     if args.api.json {
         return json(&view);
@@ -310,10 +313,10 @@ fn shown_text(shown: &Shown, style: Style) -> String {
     let texts = [("licence", &survey.licence), ("description", &survey.description), ("contact", &survey.contact)];
     lines.extend(texts.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name, text.clone())));
     let mut text = format!("{}\n{}", style.heading(&format!("survey {}", survey.name)), facts(style, &lines));
+    let off_record = OffRecord { without_address: hosts.without_address, not_known: hosts.not_known };
     text += &paragraph(&format!(
         "{} known: {} crawled, {} running, {} held back, {} failed{}",
         counted(hosts.known, "host"),
-    let off_record = OffRecord { without_address: hosts.without_address, not_known: hosts.not_known };
         hosts.crawled,
         hosts.running,
         hosts.held_back,
@@ -330,6 +333,28 @@ fn shown_text(shown: &Shown, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct TestCli {
+        #[command(flatten)]
+        args: CreateArgs,
+    }
+
+    #[tokio::test]
+    async fn only_a_survey_of_nothing_is_told_how_to_name_hosts() {
+        use clap::Parser;
+        for (line, says, is_of_nothing) in [
+            (vec!["bad name", "--tld", "ke"], "cannot be the name of a survey", false),
+            (vec!["often", "--tld", "ke", "--every", "1s"], "an hour to ten years", false),
+            (vec!["nothing"], "a list of URLs or a scope", true),
+            (vec!["sample", "--tld", "ke", "--probe", "3"], "drawn from a list", true),
+        ] {
+            let args = TestCli::try_parse_from(["create"].into_iter().chain(line.iter().copied())).unwrap().args;
+            let failure = create(args).await.unwrap_err();
+            assert!(failure.exit == Exit::Data && failure.message.contains(says), "{line:?}: {failure}");
+            assert_eq!(failure.hint.is_some_and(|hint| hint.contains("--list")), is_of_nothing, "{line:?}");
+        }
+    }
 
     #[test]
     fn durations_and_ends_are_written_as_people_do() {

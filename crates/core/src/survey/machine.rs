@@ -122,7 +122,12 @@ impl Surveys {
     /// Why it may not be changed, as a sentence.
     pub(crate) fn changed(&self, cx: &Context, name: &str, state: SurveyState) -> Result<SignedSurvey, String> {
         let Some(known) = self.register.get(&survey_id(&cx.me, name)) else {
-            return Err(format!("this access point has made no survey {name}: only the member that made one can change it"));
+            let is_of_others = self.register.all().any(|known| known.survey.plan.name == name);
+            return Err(if is_of_others {
+                format!("this access point has made no survey {name}: only the member that made one can change it")
+            } else {
+                format!("there is no survey {name}")
+            });
         };
         let survey = &known.survey;
         match (survey.state_at(cx.now.wall), state) {

@@ -240,7 +240,10 @@ fn it_is_stored_before_it_is_told_and_comes_back_from_the_disk() {
     again.hear(ended);
     assert_eq!(again.state(1, "unis"), Some((2, SurveyState::Ended)));
     assert!(again.surveys.changed(&again.cx, "unis", SurveyState::Running).unwrap_err().contains("has ended"));
-    assert!(again.surveys.changed(&again.cx, "mine", SurveyState::Paused).unwrap_err().contains("only the member that made one"));
+    assert_eq!(again.surveys.changed(&again.cx, "mine", SurveyState::Paused).unwrap_err(), "there is no survey mine");
+    again.hear(signed(3, "theirs", 1, SurveyState::Running));
+    let refused = again.surveys.changed(&again.cx, "theirs", SurveyState::Paused).unwrap_err();
+    assert!(refused.contains("only the member that made one"), "{refused}");
 }
 
 #[test]
