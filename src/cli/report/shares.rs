@@ -136,9 +136,9 @@ struct Distances {
 const QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 
 impl Distances {
-    fn enter(&mut self, ms: f64, row: &Row) {
-        self.values.push((ms, row.weight));
-        *self.addresses.entry(row.record.address).or_default() += row.weight;
+    fn enter(&mut self, ms: f64, address: Option<IpAddr>, weight: f64) {
+        self.values.push((ms, weight));
+        *self.addresses.entry(address).or_default() += weight;
     }
 
     /// The quantiles with their 95 % intervals. Servers at one address say as much as one that weighs as much.
@@ -156,27 +156,57 @@ impl Distances {
 pub struct Nearness {
     by: By,
     groups: BTreeMap<String, Distances>,
-    unmeasured: u64,
+    /// The shortest distance that was measured to each address, in milliseconds.
+    addresses: BTreeMap<IpAddr, f64>,
+    /// Servers without a distance of their own: at which address, in which group, with which weight.
+    unmeasured: Vec<(Option<IpAddr>, String, f64)>,
     not_in_sample: u64,
 }
 
 impl Nearness {
     /// By this split.
     pub fn by(by: By) -> Nearness {
-        Nearness { by, groups: BTreeMap::new(), unmeasured: 0, not_in_sample: 0 }
+        Nearness { by, groups: BTreeMap::new(), addresses: BTreeMap::new(), unmeasured: Vec::new(), not_in_sample: 0 }
+    }
+}
+
+impl Nearness {
+    fn enter_at(&mut self, group: String, ms: f64, address: Option<IpAddr>, weight: f64) {
+        if weight == 0.0 {
+            self.not_in_sample += 1;
+        } else {
+            self.groups.entry(group).or_default().enter(ms, address, weight);
+        }
+    }
+
+    /// Servers that were not measured are as far as their address; how many are at one that was not measured either.
+    fn enter_unmeasured(&mut self) -> u64 {
+        let mut without = 0;
+        for (address, group, weight) in std::mem::take(&mut self.unmeasured) {
+            match address.and_then(|address| self.addresses.get(&address).copied()) {
+                Some(ms) => self.enter_at(group, ms, address, weight),
+                None => without += 1,
+            }
+        }
+        without
     }
 }
 
 impl Maker for Nearness {
     fn enter(&mut self, row: &Row) {
-        match row.record.facts.as_ref().and_then(|facts| facts.rtt_us) {
-            Some(_) if row.weight == 0.0 => self.not_in_sample += 1,
-            Some(us) => self.groups.entry(self.by.value(row)).or_default().enter(f64::from(us) / 1_000.0, row),
-            None => self.unmeasured += 1,
+        let (address, group) = (row.record.address, self.by.value(row));
+        let Some(us) = row.record.facts.as_ref().and_then(|facts| facts.rtt_us) else {
+            return self.unmeasured.push((address, group, row.weight));
+        };
+        let ms = f64::from(us) / 1_000.0;
+        if let Some(address) = address {
+            self.addresses.entry(address).and_modify(|known| *known = known.min(ms)).or_insert(ms);
         }
+        self.enter_at(group, ms, address, row.weight);
     }
 
-    fn finish(self: Box<Self>) -> Document {
+    fn finish(mut self: Box<Self>) -> Document {
+        let unmeasured = self.enter_unmeasured();
         let (mut rows, mut bars) = (Vec::new(), Vec::new());
         for (group, mut distances) in ranked(self.groups, |distances| distances.values.len() as u64) {
             let (servers, quantiles) = (distances.values.len() as u64, distances.quantiles());
@@ -192,7 +222,7 @@ impl Maker for Nearness {
         bars.truncate(MAX_BARS);
         let key = "dot: median, box: middle half, line: 10 % to 90 % of servers".to_owned();
         let x = Axis::powers("time of a TCP connect, in ms", Scale::Tenfold);
-        let left_out = format!("{} without a measured distance", counted(self.unmeasured, "server"));
+        let left_out = format!("{} without a measured distance", counted(unmeasured, "server"));
         let apart = format!(", {} measured that are in no sample of their address", counted(self.not_in_sample, "server"));
         Document {
             name: "nearness",
@@ -200,14 +230,15 @@ impl Maker for Nearness {
             title,
             method: format!(
                 "The distance of a server is the time of a TCP connect to it, as its owner measured it in the run that counts. It is measured \
-                 once, from one place, on a network that changes: quantiles are of servers, not of measurements. Intervals are between order \
+                 once, from one place, on a network that changes: quantiles are of servers, not of measurements. A server to which no connection of \
+                 its own was made is as far as the nearest at its address. Intervals are between order \
                  statistics, at 95 %, of as many values as there are addresses, since the servers of one are equally far; few addresses have \
                  none. {WEIGHTS}"
             ),
             facts: vec![("left out", if self.not_in_sample > 0 { left_out + &apart } else { left_out })],
             data: Map::from_iter([
                 ("by".to_owned(), Value::from(self.by.name())),
-                ("servers_unmeasured".to_owned(), Value::from(self.unmeasured)),
+                ("servers_unmeasured".to_owned(), Value::from(unmeasured)),
                 ("servers_in_no_sample".to_owned(), Value::from(self.not_in_sample)),
             ]),
             columns: [(self.by.name(), self.by.name()), ("servers", "servers")].into_iter().chain(DISTANCE_COLUMNS).collect(),

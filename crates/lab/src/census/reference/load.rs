@@ -24,9 +24,14 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 /// `report nearness`, of these distances by host, in milliseconds.
 pub(crate) fn nearness(run: &Run, by: &str, distances: &BTreeMap<String, f64>) -> Value {
+    let at = |address: &str| {
+        let there = run.servers.values().filter(|server| server.address == address);
+        there.filter_map(|server| distances.get(&server.host).copied()).min_by(f64::total_cmp)
+    };
+    let known = |server: &Expected| distances.get(&server.host).copied().or_else(|| at(&server.address));
     let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for server in run.servers.values() {
-        distances.get(&server.host).into_iter().for_each(|ms| groups.entry(server.value(by)).or_default().push(*ms));
+        known(server).into_iter().for_each(|ms| groups.entry(server.value(by)).or_default().push(ms));
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, distances)| std::cmp::Reverse(distances.len()));
@@ -35,7 +40,7 @@ pub(crate) fn nearness(run: &Run, by: &str, distances: &BTreeMap<String, f64>) -
         let [p10, p25, p50, p75, p90] = [0.1, 0.25, 0.5, 0.75, 0.9].map(|share| quantile(&distances, share));
         json!({by: value, "servers": distances.len(), "p10_ms": p10, "p25_ms": p25, "p50_ms": p50, "p75_ms": p75, "p90_ms": p90})
     };
-    let unmeasured = run.servers.keys().filter(|host| !distances.contains_key(*host)).count();
+    let unmeasured = run.servers.values().filter(|server| known(server).is_none()).count();
     let rows: Vec<Value> = groups.into_iter().map(row).collect();
     json!({"rows": rows, "data": data(run, json!({"by": by, "servers_unmeasured": unmeasured}))})
 }
