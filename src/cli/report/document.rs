@@ -111,12 +111,16 @@ impl Document {
         self.columns.iter().enumerate().filter(|(_, (_, title))| !title.is_empty()).map(|(number, (_, title))| (number, *title)).collect()
     }
 
+    /// Whether a column has words, which begin at its left.
+    fn is_of_words(&self, column: usize) -> bool {
+        self.rows.iter().any(|row| matches!(row[column], Cell::Text(_)))
+    }
+
     /// For a terminal.
     pub fn text(&self, style: Style) -> String {
-        let is_word = |column: usize| self.rows.iter().any(|row| matches!(row[column], Cell::Text(_)));
         let shown = self.shown();
         let heads: Vec<String> =
-            shown.iter().map(|(n, title)| if is_word(*n) { (*title).to_owned() } else { format!(">{title}") }).collect();
+            shown.iter().map(|(n, title)| if self.is_of_words(*n) { (*title).to_owned() } else { format!(">{title}") }).collect();
         let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
         self.rows.iter().for_each(|row| table.row(shown.iter().map(|(n, _)| row[*n].for_people()).collect()));
         let rows = if self.rows.is_empty() { "no server on record has what this report is about\n".to_owned() } else { table.text(style) };
@@ -176,8 +180,9 @@ impl Document {
         }
         let mut table = format!("<div class=\"wide\"><table>\n<caption>{}</caption>\n<thead><tr>", escaped(&self.title));
         let shown = self.shown();
-        for (_, title) in &shown {
-            let _ = write!(table, "<th scope=\"col\">{}</th>", escaped(title));
+        for (number, title) in &shown {
+            let class = if self.is_of_words(*number) { " class=\"word\"" } else { "" };
+            let _ = write!(table, "<th scope=\"col\"{class}>{}</th>", escaped(title));
         }
         table += "</tr></thead>\n<tbody>\n";
         for row in &self.rows {
@@ -216,7 +221,7 @@ figure{margin:1rem 0 1.5rem}figure svg{width:100%;height:auto;border:1px solid v
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}\
 caption{text-align:left;color:var(--quiet);padding-bottom:.5rem}\
 th,td{padding:.3rem .75rem .3rem 0;border-bottom:1px solid var(--rule);text-align:right;vertical-align:top}\
-th[scope=row],td.word{text-align:left}th:first-child{text-align:left}\
+th[scope=row],.word{text-align:left}td:not(.word){white-space:nowrap}\
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem}dt{color:var(--quiet)}dd{margin:0;overflow-wrap:anywhere}\
 blockquote{margin:.5rem 0 .5rem 0;padding-left:1rem;border-left:3px solid var(--rule);color:var(--quiet)}\
 @media (max-width:40rem){dl{display:block}dd{margin-bottom:.5rem}}\

@@ -243,6 +243,46 @@ fn distances_have_intervals_of_as_many_values_as_there_are_addresses() {
 }
 
 #[test]
+fn a_server_that_was_not_measured_is_as_far_as_the_nearest_at_its_address() {
+    let mut maker = Nearness::by(By::Tld);
+    let none = json!({ "address": "192.0.2.1", "facts": null });
+    let rows = [
+        row(9, "later.ke", "KE", none),
+        row(1, "far.ke", "KE", json!({})),
+        row(0, "near.ke", "KE", json!({ "address": "192.0.2.1" })),
+        row(5, "alone.ke", "KE", json!({ "facts": null })),
+    ];
+    rows.iter().filter_map(|row| Row::of(row)).for_each(|row| maker.enter(&row));
+    let report = Box::new(maker).finish().json();
+    let ke = find(&report, "tld", "ke");
+    // 10 ms, 10 ms and 20 ms.
+    assert_eq!((&ke["servers"], &ke["p50_ms"], &ke["p90_ms"]), (&3.into(), &10.0.into(), &18.0.into()), "{report}");
+    assert_eq!(report["data"]["servers_unmeasured"], 1);
+}
+
+#[test]
+fn words_have_their_headings_above_them_and_figures_their_units_beside_them() {
+    let page = documents().remove(3).0.html();
+    for wanted in
+        [r#"<th scope="col" class="word">rule</th>"#, r#"<th scope="col" class="word">name</th>"#, r#"<th scope="col">share</th>"#]
+    {
+        assert!(page.contains(wanted), "{wanted}: {page}");
+    }
+    assert!(page.contains(".word{text-align:left}td:not(.word){white-space:nowrap}"), "{page}");
+}
+
+#[test]
+fn a_report_on_a_survey_names_what_of_its_list_is_not_on_record() {
+    let mut gathered = Gathered::of(1, Some("tiny".to_owned()));
+    gathered.enter(AccessPoint([1; 32]), &row(1, "www.a.ke", "KE", json!({ "tree": "a.ke" }))).unwrap();
+    assert_eq!(gathered.trees, ["a.ke".parse().unwrap()].into());
+    gathered.off_record = Some(OffRecord { without_address: 1, not_known: 2 });
+    let said = gathered.facts().into_iter().find(|(name, _)| *name == "survey").unwrap().1;
+    let wanted = "tiny; 0 servers on record not in it; 1 host of the list has no address; of 2 hosts of the list nothing is known yet";
+    assert_eq!((said.as_str(), &gathered.data()["hosts_without_address"]), (wanted, &1.into()));
+}
+
+#[test]
 fn a_report_without_an_interval_says_why_and_mentions_are_not_called_hosts() {
     let mut load = Load::default();
     rows().iter().take(3).filter_map(|row| Row::of(row)).for_each(|row| load.enter(&row));
