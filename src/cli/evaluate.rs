@@ -164,7 +164,7 @@ fn text(evaluated: &[Evaluated], style: Style) -> String {
             text += &format!("{}: {} not shown\n", file.display(), counted(untold, "further failure"));
         }
     }
-    let told = told(&sums, style);
+    let told = told(&sums, false, style);
     if told.is_empty() {
         return text;
     }
@@ -307,6 +307,11 @@ mod tests {
         assert_eq!(subjects.len(), 2, "of what could not be read nothing is asserted");
         let source = subjects[0]["source"].as_str().unwrap();
         assert!(source.starts_with("file:///") && source.ends_with("/a%20page.html"), "{source}");
+        let (here, above) = (files.0.path().join("here"), files.0.path().join("here/../a page.html"));
+        fs::create_dir(here).unwrap();
+        let (found, same) = (Evaluated::of(&above), files.0.path().canonicalize().unwrap().join("a page.html"));
+        let climbed = earl::report([(above.as_path(), found.found.as_ref().unwrap())].into_iter());
+        assert_eq!(climbed["@graph"][0]["source"], url::Url::from_file_path(same).unwrap().as_str());
         let of_rule = |subject: &Value, rule: &str| -> Vec<Value> {
             let url = format!("https://www.w3.org/WAI/standards-guidelines/act/rules/{rule}/");
             let assertions = subject["assertions"].as_array().unwrap();

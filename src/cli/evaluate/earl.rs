@@ -4,7 +4,7 @@
 use nearcrawl_model::evaluation::{RULE_SET, Rule};
 use nearcrawl_page::evaluation::{Findings, Outcome, Place};
 use serde_json::{Value, json};
-use std::path::{Path, absolute};
+use std::path::{Component, Path, absolute};
 use url::Url;
 
 /// What was found in each file that could be read: one test subject a file, one assertion a failing element, and one for each rule that
@@ -51,9 +51,11 @@ fn subject(file: &Path, found: &Findings) -> Value {
     json!({ "@type": "TestSubject", "@id": source, "source": source, "assertions": assertions })
 }
 
-/// The file's URL.
+/// The file's URL, without `..`: what that is of a directory that is a link elsewhere, the file system alone knows.
 fn source(file: &Path) -> String {
-    let url = absolute(file).ok().and_then(|path| Url::from_file_path(path).ok());
+    let climbs = file.components().any(|part| part == Component::ParentDir);
+    let path = if climbs { file.canonicalize() } else { absolute(file) };
+    let url = path.ok().and_then(|path| Url::from_file_path(path).ok());
     url.map_or_else(|| file.display().to_string(), String::from)
 }
 
