@@ -45,7 +45,7 @@ fn equal_seeds_make_equal_webs_and_what_changes_does() {
     let changes = reference.run(2).servers.values().filter_map(|server| server.compared);
     let sums = changes.fold([0; 5], |sums, changes| std::array::from_fn(|at| sums[at] + changes[at]));
     assert!(sums.iter().all(|sum| *sum > 0), "before, new, changed, unchanged and gone: {sums:?}");
-    let trend = trend(&reference, 1, 2, "software");
+    let trend = trend(&reference, 2, 1, 2, "software");
     assert!(trend["total"]["servers_elsewhere"].as_u64() > Some(0), "{trend}");
     assert!(trend["left_out"]["not_measured_in_to"].as_u64() > Some(0) && trend["left_out"]["only_in_from"].as_u64() > Some(0), "{trend}");
 }

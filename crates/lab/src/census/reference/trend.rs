@@ -9,10 +9,10 @@ fn is_measured(server: &Expected) -> bool {
     matches!(server.status, "up" | "no-pages")
 }
 
-/// Each server in its own runs of these numbers.
-fn pairs(reference: &Reference, from: u32, to: u32) -> Vec<(Option<&Expected>, Option<&Expected>)> {
+/// Each server in its own runs of these numbers, as far as they are over when this run of the web is: who is named later is visited later.
+fn pairs(reference: &Reference, over: u32, from: u32, to: u32) -> Vec<(Option<&Expected>, Option<&Expected>)> {
     let mut pairs: BTreeMap<&str, (Option<&Expected>, Option<&Expected>)> = BTreeMap::new();
-    for server in reference.runs.iter().flat_map(|run| run.servers.values()) {
+    for server in reference.runs.iter().take(over as usize).flat_map(|run| run.servers.values()) {
         let pair = pairs.entry(&server.host).or_default();
         if server.run == from {
             pair.0 = Some(server);
@@ -23,14 +23,14 @@ fn pairs(reference: &Reference, from: u32, to: u32) -> Vec<(Option<&Expected>, O
     pairs.into_values().collect()
 }
 
-/// The answer of `trend --from … --to … --by …`.
-pub(crate) fn trend(reference: &Reference, from: u32, to: u32, by: &str) -> Value {
+/// The answer of `trend --from … --to … --by …` after a run of the web.
+pub(crate) fn trend(reference: &Reference, over: u32, from: u32, to: u32, by: &str) -> Value {
     let mut left_out: BTreeMap<&str, u64> =
         ["only_in_to", "only_in_from", "unfinished", "not_measured_in_from", "not_measured_in_to", "not_measured_in_both"]
             .map(|name| (name, 0))
             .into();
     let (mut all, mut split): (Vec<_>, BTreeMap<String, Vec<_>>) = (Vec::new(), BTreeMap::new());
-    for pair in pairs(reference, from, to) {
+    for pair in pairs(reference, over, from, to) {
         let why = match pair {
             (None, None) => continue,
             (None, Some(_)) => "only_in_to",

@@ -204,7 +204,7 @@ pub(super) async fn trends(asking: Asking<'_>) -> Result<Compared, DaemonError> 
         let (member, arguments) = (asking.name(number), ["--from".to_owned(), from.to_string(), "--to".to_owned(), to.to_string()]);
         let arguments: Vec<&str> = ["trend", "--by", by].into_iter().chain(arguments.iter().map(String::as_str)).collect();
         let told = asking.swarm.json(number, &arguments).await?;
-        let expected = reference::trend(asking.reference, from, to, by);
+        let expected = reference::trend(asking.reference, asking.run, from, to, by);
         for part in ["total", "left_out", "from_run", "to_run"] {
             compared.rows += 1;
             compared.value(&member, part, &expected[part], &told[part], false);
