@@ -9,16 +9,18 @@ use super::{
 };
 use crate::{
     io::snapshot,
-    node::{clock, config::Config},
+    node::{clock, config::Config, visits::Visits},
 };
 use clap::Args;
 use ipnetwork::IpNetwork;
-use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
+use nearcrawl_core::{
+    crawl::site::robots::PROGRAM_TOKEN,
+    delegation::contacts::{MAX_IN_BLOCK, WINDOW},
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    opt_out::{DOMAIN_WORD, PROOF_PATH, PROOF_WORD, TXT_LABEL},
+    opt_out::{PROOF_PATH, PROOF_WORD, TXT_LABEL},
     time::WallTime,
-    view::{Span, counted},
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -29,7 +31,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl bot-site --out public/crawler --range 192.0.2.7/32 \\\n    \
     --member 12D3KooWEeb1Zenzi2ukXNL4jegf7qgCbVDQ4XTx55YZ3kjLcUyQ\n\n\
     It writes index.html, and crawler.json for programs, and asks nobody. Name the ranges only of members whose volunteers want theirs to be \
-    known. Where the page is, say in `contact`: that stands in the User-Agent header.";
+    known. Where the page is, say in `page` of the configuration: that stands in the User-Agent header, before `contact`.";
 
 /// The arguments of `bot-site`.
 #[derive(Args, Clone, Debug)]
@@ -43,8 +45,19 @@ pub struct BotSiteArgs {
     /// The peer id of a member, to be published (repeatable)
     #[arg(long, value_name = "PEER_ID")]
     member: Vec<AccessPoint>,
+    /// Where the program and its source are, to be linked
+    #[arg(long, value_name = "URL")]
+    project: Option<String>,
     #[command(flatten)]
     config: ConfigArgs,
+}
+
+impl BotSiteArgs {
+    /// The project's page: the one named, else the one that the program was built with.
+    fn project(&self) -> Option<String> {
+        let built_with = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|page| !page.is_empty());
+        self.project.clone().or_else(|| built_with.map(str::to_owned))
+    }
 }
 
 /// `crawler.json`: for programs of site owners. Ranges are as search engines publish theirs.
@@ -55,10 +68,33 @@ struct Published {
     prefixes: Vec<Prefix>,
     product_token: String,
     user_agent: String,
+    page: Option<String>,
     contact: Option<String>,
+    project: Option<String>,
+    opt_out: HowToOptOut,
     min_delay_seconds: f64,
     delay_factor: u32,
+    max_depth: u8,
+    max_pages_per_run: Option<u64>,
+    revisit_seconds: u64,
+    max_page_bytes: u64,
+    max_request_seconds: f64,
+    max_servers_per_block: u32,
+    max_measurements_per_subnet: u32,
+    max_measurements_per_block: usize,
+    measurement_window_seconds: u64,
     members: Vec<String>,
+}
+
+/// How a site owner says no to the whole swarm.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HowToOptOut {
+    robots_txt: String,
+    txt_record: String,
+    txt_value: &'static str,
+    file: &'static str,
+    file_first_line: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -81,6 +117,8 @@ pub fn bot_site(args: &BotSiteArgs) -> Result<String, CommandError> {
     let mut said = format!("wrote index.html and crawler.json in {}\n", args.out.display());
     if config.contact.is_none() {
         said += "the configuration has no contact: the page names none\n";
+    } else if config.contact.as_ref().is_some_and(|contact| contact.contains("://")) {
+        said += "the contact of the configuration is a web page: site owners find nobody to write to here\n";
     }
     Ok(said)
 }
@@ -90,14 +128,33 @@ fn published(config: &Config, args: &BotSiteArgs, now: WallTime) -> Published {
         IpNetwork::V4(_) => Prefix::Ipv4Prefix(range.to_string()),
         IpNetwork::V6(_) => Prefix::Ipv6Prefix(range.to_string()),
     };
+    let crawl = &config.crawl;
     Published {
         creation_time: now.to_string(),
         prefixes: args.range.iter().map(prefix).collect(),
         product_token: PROGRAM_TOKEN.to_owned(),
         user_agent: config.user_agent(),
+        page: config.page.clone(),
         contact: config.contact.clone(),
-        min_delay_seconds: config.crawl.min_delay.as_secs_f64(),
-        delay_factor: config.crawl.delay_factor,
+        project: args.project(),
+        opt_out: HowToOptOut {
+            robots_txt: format!("User-agent: {PROGRAM_TOKEN}\nDisallow: /"),
+            txt_record: format!("{TXT_LABEL}.HOST"),
+            txt_value: PROOF_WORD,
+            file: PROOF_PATH,
+            file_first_line: PROOF_WORD,
+        },
+        min_delay_seconds: crawl.min_delay.as_secs_f64(),
+        delay_factor: crawl.delay_factor,
+        max_depth: crawl.depth,
+        max_pages_per_run: crawl.max_pages_per_run,
+        revisit_seconds: crawl.revisit.as_secs(),
+        max_page_bytes: config.fetch.max_body_size,
+        max_request_seconds: config.fetch.total_timeout.as_secs_f64(),
+        max_servers_per_block: crawl.max_parallel_per_subnet,
+        max_measurements_per_subnet: config.delegation.max_contacts_per_subnet,
+        max_measurements_per_block: MAX_IN_BLOCK,
+        measurement_window_seconds: WINDOW / 1_000,
         members: args.member.iter().map(ToString::to_string).collect(),
     }
 }
@@ -108,64 +165,42 @@ fn section(title: &str, lines: &[String]) -> String {
 }
 
 fn page(config: &Config, args: &BotSiteArgs, now: WallTime) -> String {
-    let (crawl, pace) = (&config.crawl, config.pace());
-    let pages = match crawl.max_pages_per_run {
-        None => "as many pages as it leads to".to_owned(),
-        Some(most) => format!("at most {} and then a pause of a day", counted(most, "page")),
-    };
-    let what = [
-        "One request at a time, from the whole swarm: the access point nearest to your server asks, and no other.".to_owned(),
-        format!(
-            "After each answer a pause: at least {}, at least {} times as long as the answer took, and as long as your <code>Crawl-delay</code> \
-             (beyond 300 s nothing is asked) or <code>Retry-After</code> says.",
-            escaped(&Span(pace.min_delay_ms).to_string()),
-            pace.delay_factor
-        ),
-        format!("HTML pages up to {} links away from where it starts, one URL of each script with a query, {pages}.", crawl.depth),
-        format!(
-            "A visit again after {}, asking only for what has changed where your server says so.",
-            escaped(&Span(millis(crawl.revisit)).to_string())
-        ),
-        "Counts are kept (pages, sizes, times, status codes, links to other hosts, failures of accessibility rules), not your pages."
-            .to_owned(),
-    ];
-    let no = [
-        format!(
-            "<code>robots.txt</code> is read before anything else and again after a day, and obeyed (RFC 9309). This keeps every access point \
-             out:<pre>User-agent: {PROGRAM_TOKEN}\nDisallow: /</pre>"
-        ),
-        "Links of a page with <code>nofollow</code>, in the page or by <code>X-Robots-Tag</code>, are not followed. Pages with \
-         <code>noindex</code> are counted as such; no page is shown or put into an index."
-            .to_owned(),
-        "429 and 503 make it wait, longer each time.".to_owned(),
-        format!(
-            "To have no request and no probe at all, of no access point: publish a TXT record at <code>{TXT_LABEL}.HOST</code> that says \
-             <code>{PROOF_WORD}</code> (with <code>{PROOF_WORD} {DOMAIN_WORD}</code> for all hosts below that name), or for one host the file \
-             <code>{PROOF_PATH}</code> whose first line is <code>{PROOF_WORD}</code>. Then tell any access point, at the contact below: it enters \
-             <code>nearcrawl opt-out add HOST</code>, and all of them have stopped within seconds. It is taken back when the record or file is gone \
-             and you say so."
-        ),
-    ];
-    let contact = config.contact.as_deref().map_or_else(|| "The volunteer who runs it left no address.".to_owned(), linked);
-    let mut who = vec![
-        format!("It introduces itself as <code>{}</code>.", escaped(&config.user_agent())),
-        format!("Questions and complaints: {contact}"),
-    ];
+    let visits = Visits::by(config);
+    let lines = |lines: &[String]| lines.iter().map(|line| marked_up(line)).collect::<Vec<_>>();
+    let mut who = lines(&visits.who);
+    who.push(match args.project() {
+        Some(project) => format!("The program and its source: {}", linked(&project)),
+        None => format!("The program: {PROGRAM_TOKEN} {}, open source.", env!("CARGO_PKG_VERSION")),
+    });
     who.extend(args.range.iter().map(|range| format!("It may ask from <code>{range}</code>.")));
     who.extend(args.member.iter().map(|member| format!("Member of the swarm: <code>{member}</code>")));
     format!(
         "{}<main>\n<h1>{PROGRAM_TOKEN}, a web crawler run by volunteers</h1>\n<p>It counts and describes public web servers for research. This page is for \
          the people whose servers it visits.</p>\n{}{}{}<p>For programs: <a href=\"crawler.json\">crawler.json</a>. As of {}.</p>\n</main>\n</body>\n</html>\n",
         page_head(&format!("{PROGRAM_TOKEN}: for owners of web sites")),
-        section("What it does at your server", &what),
-        section("How to say no", &no),
+        section("What it does at your server", &lines(&visits.done)),
+        section("How to say no", &lines(&visits.kept_away)),
         section("Who it is", &who),
         escaped(&now.to_string()),
     )
 }
 
-fn millis(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+/// A sentence as markup: literal words in it, lines after the first as they are to be copied, and an address at its end as a link.
+fn marked_up(line: &str) -> String {
+    let (sentence, copied) = line.split_once('\n').map_or((line, None), |(sentence, copied)| (sentence, Some(copied)));
+    let (text, address) = match sentence.rsplit_once(": ") {
+        Some((text, address)) if !address.contains(' ') && (address.contains("://") || address.contains('@')) => {
+            (format!("{text}: "), linked(address))
+        }
+        _ => (sentence.to_owned(), String::new()),
+    };
+    let words = text
+        .split('`')
+        .enumerate()
+        .map(|(place, word)| if place % 2 == 1 { format!("<code>{}</code>", escaped(word)) } else { escaped(word) });
+    let copied =
+        copied.map_or_else(String::new, |copied| format!("<pre>{}</pre>", copied.lines().map(escaped).collect::<Vec<_>>().join("\n")));
+    format!("{}{address}{copied}", words.collect::<String>())
 }
 
 /// A contact as a link: an address to write to, or a page.
@@ -187,6 +222,7 @@ mod tests {
             out: out.clone(),
             range: vec!["192.0.2.7/32".parse().unwrap(), "2001:db8::/48".parse().unwrap()],
             member: vec!["12D3KooWEeb1Zenzi2ukXNL4jegf7qgCbVDQ4XTx55YZ3kjLcUyQ".parse().unwrap()],
+            project: Some("https://museum.or.ke/nearcrawl".to_owned()),
             config: ConfigArgs { config: Some(config) },
         };
         let said = bot_site(&args).unwrap();
@@ -210,6 +246,9 @@ mod tests {
             written("contact = \"me@museum.or.ke\"\n[crawl]\ndepth = 5\nmin_delay = \"3s\"\ndelay_factor = 12\nmax_pages_per_run = 70\n");
         for said in [
             "at least 3.0 s, at least 12 times",
+            "make it wait 30 s",
+            "at most 15 of them by the whole swarm in 30 days",
+            "<a href=\"https://museum.or.ke/nearcrawl\">",
             "up to 5 links away",
             "at most 70 pages",
             "User-agent: nearcrawl\nDisallow: /",
@@ -223,7 +262,9 @@ mod tests {
         }
         assert_eq!(published["prefixes"], serde_json::json!([{"ipv4Prefix": "192.0.2.7/32"}, {"ipv6Prefix": "2001:db8::/48"}]));
         assert_eq!((published["productToken"].as_str(), published["delayFactor"].as_u64()), (Some("nearcrawl"), Some(12)));
-        assert!(!page.contains("http://") && !page.contains("https://"), "no outside resource");
+        assert_eq!((published["maxDepth"].as_u64(), published["maxPagesPerRun"].as_u64()), (Some(5), Some(70)));
+        assert_eq!(published["optOut"]["txtRecord"], "_nearcrawl.HOST");
+        assert!(!page.contains(" src=") && !page.contains("<link"), "no outside resource");
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! * `memory_limit`: is more memory used than may be;
 //! * `reload`: what SIGHUP has read again;
 //! * [`recent_events`]: the newest messages of the log, for the page;
+//! * [`visits`]: what owners of web sites are told of its limits;
 //! * `told_totals`: totals that were told before a restart, which answer after it until as much is known again;
 //! * `changes`: lines for the log about members, subnets and what it is doing;
 //! * `request_notes`: what goes into the log of requests; `requests_made`: whether the swarm made a request, by the logs of all members;
@@ -60,6 +61,7 @@ pub mod standalone;
 mod start_checks;
 mod store_queue;
 mod told_totals;
+pub mod visits;
 
 pub use data_age::DataAge;
 pub use error::NodeError;

@@ -154,6 +154,7 @@ fn needing_restart(running: &Config, read: &Config) -> Vec<&'static str> {
     let Config {
         state_dir,
         contact,
+        page,
         swarm,
         nat,
         admission,
@@ -171,7 +172,7 @@ fn needing_restart(running: &Config, read: &Config) -> Vec<&'static str> {
         log,
     } = running;
     let differs = [
-        ("state_dir or contact", (state_dir, contact) != (&read.state_dir, &read.contact)),
+        ("state_dir, contact or page", (state_dir, contact, page) != (&read.state_dir, &read.contact, &read.page)),
         ("[swarm]", *swarm != read.swarm),
         ("[nat]", *nat != read.nat),
         ("[admission]", *admission != read.admission),

@@ -27,6 +27,7 @@ use super::{
     snapshot_store::{Beginning, SnapshotStore},
     start_checks::StartChecks,
     told_totals::ToldTotals,
+    visits::Visits,
 };
 use crate::io::{
     store::Store,
@@ -209,7 +210,8 @@ fn local(config: &Config, reloads: &Reloads) -> Result<Local, NodeError> {
         NodeError::Key { path: config.state_dir.clone(), why, forbidden }
     })?;
     let requests = config.log.requests.then(|| config.requests_directory());
-    Ok(Local { token: Some(token), requests, settings: InUse::of(&reloads.text()), history: History::begin(&config.state_dir) })
+    let (settings, visits) = (InUse::of(&reloads.text()), Visits::by(config));
+    Ok(Local { token: Some(token), requests, settings, visits, history: History::begin(&config.state_dir) })
 }
 
 /// The API, bound but not served yet; none if it is switched off.

@@ -16,7 +16,7 @@ use std::time::SystemTime;
 const MIN_RETRY: Millis = 1_000;
 
 /// `Retry-After` counts for at most this long.
-const MAX_RETRY: Millis = 24 * 60 * 60 * 1000;
+pub const MAX_RETRY_AFTER: Millis = 24 * 60 * 60 * 1000;
 
 /// Texts of servers are cut here, in characters.
 const MAX_WORD: usize = 64;
@@ -59,7 +59,7 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Millis> {
         let wait = until.duration_since(date.unwrap_or_else(SystemTime::now)).unwrap_or_default();
         Millis::try_from(wait.as_millis()).unwrap_or(Millis::MAX)
     };
-    Some(millis.clamp(MIN_RETRY, MAX_RETRY))
+    Some(millis.clamp(MIN_RETRY, MAX_RETRY_AFTER))
 }
 
 /// What the server says of the version of the page. What is too long or no plain text is left out.

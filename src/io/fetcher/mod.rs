@@ -28,6 +28,7 @@ use super::tasks::{self, TaskKind};
 use buffers::Buffers;
 use connection::{Connection, Line, Opening};
 use exchange::{Exchange, Manners, NoHead, Unread};
+pub use head::MAX_RETRY_AFTER;
 use hyper::header::HeaderValue;
 use lanes::Lanes;
 use nearcrawl_model::{

@@ -1,7 +1,7 @@
 //! What can the handlers of the API reach? The node, by queries, its metrics, and what is on this machine alone.
 
 use super::{history::History, token::Token};
-use crate::node::{config::InUse, metrics::Metrics, query::QueryHandle};
+use crate::node::{config::InUse, metrics::Metrics, query::QueryHandle, visits::Visits};
 use std::{path::PathBuf, sync::Arc};
 
 /// What every handler can reach.
@@ -21,6 +21,8 @@ pub struct Local {
     pub requests: Option<PathBuf>,
     /// What the configuration says.
     pub settings: InUse,
+    /// What owners of web sites are told.
+    pub visits: Visits,
     /// What was done lately.
     pub history: History,
 }

@@ -7,11 +7,6 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
-use nearcrawl_model::{
-    opt_out::{PROOF_PATH, PROOF_WORD, TXT_LABEL},
-    view::Span,
-};
 use rust_embed::RustEmbed;
 
 /// The page's own files; it uses nothing else from anywhere.
@@ -49,30 +44,15 @@ pub async fn file(Path(name): Path<String>) -> Response {
 #[utoipa::path(get, path = "/bot", responses((status = 200, description = "For owners of web sites", content_type = "text/plain")))]
 pub async fn bot(State(context): State<Context>) -> Result<String, RequestError> {
     let status = context.queries.ask(Query::Status).await?;
-    let contact = match &status.contact {
-        Some(contact) => format!("Write to {contact}."),
-        None => "The volunteer who runs this access point left no address.".to_owned(),
-    };
+    let visits = &context.local.visits;
+    let listed = |lines: &[String]| lines.iter().map(|line| format!("  {}\n", line.replace('\n', "\n    "))).collect::<String>();
     Ok(format!(
-        "nearcrawl {version}: a crawler run by volunteers, which counts and describes public web servers.\n\n\
-         How it introduces itself\n  {agent}\n\n\
-         What it does at your server\n\
-         \x20 One request at a time, from the whole swarm, over one kept connection.\n\
-         \x20 After each answer it pauses: at least {factor} times as long as the answer took, at least {least}, and as long as your\n\
-         \x20 Crawl-delay (beyond 300 s it asks for nothing) or Retry-After says.\n\
-         \x20 HTML pages only, a bounded depth from your home page, one URL for each script with a query.\n\
-         \x20 It keeps counts (pages, sizes, answer times, status codes, links to other hosts), not your pages.\n\n\
-         How to keep it out\n\
-         \x20 robots.txt is read before anything else, again after a day, and obeyed (RFC 9309). This keeps every access point out:\n\n\
-         \x20   User-agent: {PROGRAM_TOKEN}\n\
-         \x20   Disallow: /\n\n\
-         \x20 One no stops the whole swarm, pages and probes alike: publish a TXT record at {TXT_LABEL}.HOST that says {PROOF_WORD}, or the file\n\
-         \x20 {PROOF_PATH} with the first line {PROOF_WORD}, and write to any access point (nearcrawl opt-out add HOST).\n\n\
-         Complaints and questions\n  {contact}\n  This access point: {me}\n",
-        version = status.version,
-        agent = status.user_agent,
-        factor = status.pace.delay_factor,
-        least = Span(status.pace.min_delay_ms),
-        me = status.access_point,
+        "nearcrawl {}: a crawler run by volunteers, which counts and describes public web servers.\n\nWhat it does at your server\n{}\nHow to say \
+         no\n{}\nWho it is\n{}  This access point: {}\n",
+        status.version,
+        listed(&visits.done),
+        listed(&visits.kept_away),
+        listed(&visits.who),
+        status.access_point,
     ))
 }

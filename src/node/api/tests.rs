@@ -4,8 +4,10 @@ use super::{Api, Token, description::Description, error::ErrorView, fake::FakeNo
 use crate::{
     io::tasks::{self, TaskKind},
     node::{
+        config::Config,
         metrics::Metrics,
         query::{Query, QueryHandle},
+        visits::Visits,
     },
 };
 use nearcrawl_model::{
@@ -433,9 +435,11 @@ async fn the_page_is_whole_and_loads_nothing_from_elsewhere() {
 
 #[tokio::test]
 async fn owners_of_web_sites_read_how_to_keep_it_out() {
-    let node = FakeNode::start("127.0.0.1:0").await;
+    let config = Config { contact: Some("crawl@museum.or.ke".to_owned()), ..Config::default() };
+    let local = super::Local { visits: Visits::by(&config), ..super::Local::default() };
+    let node = FakeNode::start_with("127.0.0.1:0", local).await;
     let text = client().get(node.url("/bot")).send().await.unwrap().text().await.unwrap();
-    assert!(text.contains("Disallow: /") && text.contains("crawl@museum.or.ke"), "{text}");
+    assert!(text.contains("Disallow: /") && text.contains("crawl@museum.or.ke") && text.contains("TCP connections"), "{text}");
     node.end().await;
 }
 

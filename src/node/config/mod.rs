@@ -82,6 +82,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Whom a web server's operator can write to: an email address or a web page. Part of the User-Agent header.
     pub contact: Option<String>,
+    /// The web page about the crawler, as `bot-site` writes it. Part of the User-Agent header.
+    pub page: Option<String>,
     /// How the daemon meets the others.
     pub swarm: SwarmConfig,
     /// What it does for members behind routers.
@@ -134,6 +136,7 @@ impl Default for Config {
         Config {
             state_dir: Surroundings::of_this_process().state_dir(),
             contact: None,
+            page: None,
             swarm: SwarmConfig::default(),
             nat: NatConfig::default(),
             admission: AdmissionConfig::default(),
@@ -205,9 +208,16 @@ impl Config {
         let mut top = reader.section("");
         let state_dir = top.path("state_dir");
         let contact = top.take("contact", None, contact);
+        let page = top.take("page", None, page);
+        if page.is_some() && page == contact {
+            let told = "`page` tells site owners what the crawler does, `contact` reaches people: name an email address, or another page"
+                .to_owned();
+            top.contradicts(&["contact", "page"], told);
+        }
         Config {
             state_dir: state_dir.unwrap_or_else(|| Surroundings::of_this_process().state_dir()),
             contact,
+            page,
             swarm: SwarmConfig::read(reader.section("swarm")),
             nat: NatConfig::read(reader.section("nat")),
             admission: AdmissionConfig::read(reader.section("admission")),
@@ -235,15 +245,16 @@ impl Config {
         }
     }
 
-    /// What is sent as User-Agent: the crawler, its version and whom to write to. Under another name the program's stands behind it.
+    /// What is sent as User-Agent: the crawler, its version, its page and whom to write to. Under another name the program's stands behind it.
     pub fn user_agent(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         let own = &self.crawl.product_token;
         let program = if own.eq_ignore_ascii_case(PROGRAM_TOKEN) { String::new() } else { format!(" {PROGRAM_TOKEN}/{version}") };
         let product = format!("{own}/{version}{program}");
-        match &self.contact {
-            Some(contact) => format!("{product} (+{contact})"),
-            None => product,
+        match (&self.page, &self.contact) {
+            (Some(page), Some(contact)) => format!("{product} (+{page}; {contact})"),
+            (Some(only), None) | (None, Some(only)) => format!("{product} (+{only})"),
+            (None, None) => product,
         }
     }
 
@@ -283,6 +294,12 @@ impl Config {
     /// What is allowed but probably not meant, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
+        if let (None, Some(contact)) = (&self.page, self.contact.as_ref().filter(|contact| contact.contains("://"))) {
+            warnings.push(format!(
+                "contact = \"{contact}\" is a web page: if it is the one that `nearcrawl bot-site` wrote, site owners find nobody there to write to; \
+                 then set `page` to it, and `contact` to an email address"
+            ));
+        }
         if let Some(listen) = self.api.listen.filter(|listen| !listen.ip().is_loopback()) {
             warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: every program there can read what this daemon knows, and change it if it has the token"));
         }
@@ -358,21 +375,41 @@ fn is_placeholder(contact: &str) -> bool {
     reserved.iter().any(|example| domain == *example || domain.ends_with(&format!(".{example}"))) || domain.ends_with(".example")
 }
 
-/// An email address or a web page; it goes into a header, so nothing that could end one.
+/// Whether nothing in it could end a header, or the comment that it stands in.
+fn is_plain(text: &str) -> bool {
+    text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'(' | b')' | b'\\' | b'"'))
+}
+
+/// Whether it is the address of a web page.
+fn is_web_page(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, rest)| matches!(scheme, "http" | "https") && rest.contains('.'))
+}
+
+/// The address of a web page, for the same header.
+fn page(value: &DeValue<'_>) -> Parsed<Option<String>> {
+    let wanted = "write the address of the page about your crawler in quotes, like \"https://DOMAIN/crawler\"";
+    let text = value.as_str().ok_or(wanted)?;
+    match text {
+        "" => Ok(None),
+        _ if is_placeholder(text) => Err("this is an address from the documentation; write that of your own page".to_owned()),
+        _ if is_plain(text) && is_web_page(text) => Ok(Some(text.to_owned())),
+        _ => Err(wanted.to_owned()),
+    }
+}
+
+/// An email address or a web page.
 fn contact(value: &DeValue<'_>) -> Parsed<Option<String>> {
     let wanted = "write your email address or web page in quotes, like \"NAME@DOMAIN\" or \"https://DOMAIN/crawler\"";
     let text = value.as_str().ok_or(wanted)?;
-    let plain = text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'(' | b')' | b'\\' | b'"'));
-    let reaches = |text: &str| match text.split_once("://") {
-        Some((scheme, rest)) => matches!(scheme, "http" | "https") && rest.contains('.'),
-        None => text.trim_start_matches("mailto:").split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty()),
-    };
+    let writes_to =
+        |text: &str| text.trim_start_matches("mailto:").split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty());
+    let reaches = |text: &str| if text.contains("://") { is_web_page(text) } else { writes_to(text) };
     match text {
         "" => Ok(None),
         _ if is_placeholder(text) => {
             Err("this is an address from the documentation, at which no site owner can reach you; write your own".to_owned())
         }
-        _ if plain && reaches(text) => Ok(Some(text.to_owned())),
+        _ if is_plain(text) && reaches(text) => Ok(Some(text.to_owned())),
         _ => Err(wanted.to_owned()),
     }
 }

@@ -129,6 +129,8 @@ fn malformed_configurations_are_explained() {
         ("[log]\njournald = true", &["log.journald = true: write \"auto\", \"always\" or \"never\""]),
         ("[store]\nmemory = \"1MiB\"", &["store.memory = \"1MiB\": write a size from \"8MiB\" to \"16GiB\""]),
         ("contact = \"me\"", &["line 1: contact = \"me\": write your email address or web page in quotes"]),
+        ("page = \"me@x.org\"", &["write the address of the page about your crawler in quotes"]),
+        ("contact = \"https://x.org/bot\"\npage = \"https://x.org/bot\"", &["`contact` reaches people"]),
         ("contact = \"a@b.org) evil\"", &["write your email address or web page in quotes"]),
         ("state_dir = \"\"", &["state_dir = \"\": this may not be empty"]),
         ("[crawl]\ndepth 8", &["line 2: depth 8: the line cannot be read as TOML: "]),
@@ -401,6 +403,8 @@ fn values_are_understood() {
     assert_eq!(config.hierarchy.prefixes[0].country, None);
     assert_eq!(config.api.listen, None);
     assert_eq!(config.user_agent(), format!("nearcrawl/{} (+mailto:crawl@museum.ke)", env!("CARGO_PKG_VERSION")));
+    let paged = parse("contact = \"crawl@museum.ke\"\npage = \"https://museum.ke/crawler\"").unwrap();
+    assert_eq!(paged.user_agent(), format!("nearcrawl/{} (+https://museum.ke/crawler; crawl@museum.ke)", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -431,6 +435,8 @@ fn risky_choices_are_warned_of() {
     let warnings = |text: &str| parse(text).unwrap().warnings().join("\n");
     let known = "contact = \"a@b.org\"\n";
     assert_eq!(warnings(known), "");
+    assert!(warnings("contact = \"https://b.org/bot\"").contains("set `page` to it"));
+    assert_eq!(warnings("contact = \"https://b.org/me\"\npage = \"https://b.org/bot\""), "");
     assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
     assert!(warnings(&format!("{known}[crawl]\nallow_ranges = [\"10.0.0.0/8\"]")).contains("meant for laboratories"));
     assert!(warnings(&format!("{known}[delegation]\npolicy = \"random\"")).contains("draws the owner of each subnet"));

@@ -6,7 +6,13 @@
 use nearcrawl_model::time::Millis;
 
 /// The longest crawl-delay that is waited out, in milliseconds; a host that asks for more is not crawled (RFC 9309 knows no crawl-delay).
-pub(crate) const MAX_CRAWL_DELAY: Millis = 300_000;
+pub const MAX_CRAWL_DELAY: Millis = 300_000;
+
+/// For how long a server is left alone after its first 429 or 503 that names no time, in milliseconds; after each further one twice as long.
+pub const FIRST_BACK_OFF: Millis = 30_000;
+
+/// For how long at most.
+pub const MAX_BACK_OFF: Millis = 3_600_000;
 
 /// How patient to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,5 +31,42 @@ impl Politeness {
     /// How long an address rests after an answer that took `took`.
     pub(crate) fn rest_after(&self, took: Millis, crawl_delay: Option<Millis>) -> Millis {
         self.min_delay.max(took.saturating_mul(self.factor)).max(crawl_delay.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::site::replay::replay;
+    use nearcrawl_model::{
+        fingerprint::FingerprintKey,
+        ids::SiteNumber,
+        journal::{JournalEntry, JournalKey},
+        time::WallTime,
+        url::PageUrl,
+    };
+
+    /// Each site computes its own; what site owners are told is what it computes.
+    #[test]
+    fn what_site_owners_are_told_is_how_long_a_site_leaves_its_server_alone() {
+        let url = PageUrl::parse("http://a.ke/").unwrap();
+        let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: url.host().clone(), run: 1 };
+        let mut rows = vec![JournalEntry::Opened { address: "9.0.0.1".parse().unwrap(), tree: url.host().clone(), at: WallTime(1) }];
+        let rules = crate::crawl::site::SiteRules {
+            depth: 2,
+            price: crate::crawl::site::yields::Price::default(),
+            pages_per_run: 0,
+            product_token: "nearcrawl".to_owned(),
+        };
+        let back_off =
+            |rows: &[JournalEntry]| replay(key.clone(), SiteNumber(1), rows, &rules, &FingerprintKey([7; 16])).unwrap().site.back_off();
+        assert_eq!(back_off(&rows), FIRST_BACK_OFF);
+        rows.extend((0..9).map(|at| JournalEntry::Robots {
+            origin: url.origin(),
+            at: WallTime(at),
+            answer: Ok((503, Vec::new())),
+            took: 5,
+        }));
+        assert_eq!(back_off(&rows), MAX_BACK_OFF);
     }
 }

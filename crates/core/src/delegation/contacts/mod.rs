@@ -26,10 +26,10 @@ use std::{
 };
 
 /// For how long a contact counts.
-pub(crate) const WINDOW: Millis = 30 * 86_400_000;
+pub const WINDOW: Millis = 30 * 86_400_000;
 
 /// Contacts by probes that a block of addresses (/24, /48) may get: it may hold many small subnets.
-pub(crate) const MAX_IN_BLOCK: usize = 2 * MAX_CONTACTS;
+pub const MAX_IN_BLOCK: usize = 2 * MAX_CONTACTS;
 
 /// Subnets whose contacts are remembered; beyond that none is probed until some are forgotten.
 pub const MAX_SUBNETS: usize = 100_000;
