@@ -138,7 +138,7 @@ pub enum Command {
     /// Show whom this access point asked, when and why: every request
     #[command(after_help = log::EXAMPLES)]
     Log(log::LogArgs),
-    /// Say whether this access point asked an address at a certain time, and why
+    /// Say whether any member asked an address at a certain time, and why
     #[command(after_help = log::VERIFY_EXAMPLES)]
     Verify(log::VerifyArgs),
     /// List the members of the swarm

@@ -1,11 +1,12 @@
 //! What has changed since the daemon looked at itself last? Lines for its log: members that came, fell silent, died or left, subnets that came
 //! and went, what it is doing.
 
-use nearcrawl_core::{crawler::Crawler, report::View};
+use nearcrawl_core::{crawler::Crawler, membership::Parting, report::View};
 use nearcrawl_model::{
     access_point::AccessPoint,
     allowance::Rest,
-    view::{Activity, EventKind, EventOutcome, EventView, Liveness, Span, State, counted},
+    time::Moment,
+    view::{Activity, EventKind, EventOutcome, EventView, Liveness, MemberView, Span, State, counted},
 };
 use std::{
     collections::BTreeMap,
@@ -34,7 +35,7 @@ impl Changes {
     /// Looks, and says what has changed.
     pub fn look(&mut self, crawler: &Crawler, now: Instant) -> Vec<String> {
         let view = crawler.view();
-        let mut lines = self.of_members(&view);
+        let mut lines = self.of_members(&view, crawler.parted());
         let ended = view.events_ended();
         let new = usize::try_from(ended.saturating_sub(self.events)).unwrap_or(usize::MAX);
         if new > 0 {
@@ -54,24 +55,36 @@ impl Changes {
         lines
     }
 
-    fn of_members(&mut self, view: &View<'_>) -> Vec<String> {
+    fn of_members(&mut self, view: &View<'_>, parted: &BTreeMap<AccessPoint, (Parting, Moment)>) -> Vec<String> {
         let members = view.members().into_iter().filter(|member| !member.is_me);
-        let members: BTreeMap<_, _> = members.map(|member| (member.access_point, (member.liveness, member.subnets))).collect();
+        let how = |member: &AccessPoint| parted.get(member).map(|(how, _)| *how);
+        let stands = |member: &MemberView| match (member.liveness, how(&member.access_point)) {
+            (Liveness::Dead, Some(Parting::Left | Parting::Excluded)) => Liveness::Left,
+            (liveness, _) => liveness,
+        };
+        let members: BTreeMap<_, _> = members.map(|member| (member.access_point, (stands(&member), member.subnets))).collect();
         let mut lines = Vec::new();
         for (member, (liveness, subnets)) in &members {
-            let (who, subnets) = (member.short(), counted(*subnets, "subnet"));
+            let who = member.short();
             lines.extend(match (self.members.get(member), liveness) {
                 (None, Liveness::Alive) => Some(format!("{who} is a member now")),
                 (Some(Liveness::Silent | Liveness::Dead), Liveness::Alive) => Some(format!("{who} answers again")),
-                (Some(Liveness::Alive), Liveness::Silent) => Some(format!("{who} is silent: its {subnets} wait for it")),
-                (Some(Liveness::Alive | Liveness::Silent), Liveness::Dead) => {
-                    Some(format!("{who} is dead: its {subnets} are taken over by the others"))
+                (Some(Liveness::Left), Liveness::Alive) => Some(format!("{who} is a member again")),
+                (Some(Liveness::Alive), Liveness::Silent) => {
+                    Some(format!("{who} is silent{}", its(*subnets, "waits for it", "wait for it")))
+                }
+                (Some(Liveness::Alive | Liveness::Silent), Liveness::Dead | Liveness::Left) => {
+                    let taken = its(*subnets, "is taken over by another member", "are taken over by the others");
+                    Some(format!("{}{taken}", gone(&who, how(member).or(Some(Parting::Dead)))))
                 }
                 _ => None,
             });
         }
-        let gone = self.members.iter().filter(|(member, liveness)| **liveness != Liveness::Dead && !members.contains_key(member));
-        lines.extend(gone.map(|(member, _)| format!("{} is no member any more", member.short())));
+        let were = self
+            .members
+            .iter()
+            .filter(|(member, liveness)| matches!(liveness, Liveness::Alive | Liveness::Silent) && !members.contains_key(member));
+        lines.extend(were.map(|(member, _)| gone(&member.short(), how(member))));
         self.members = members.into_iter().map(|(member, (liveness, _))| (member, liveness)).collect();
         at_most(lines, "change of members")
     }
@@ -89,6 +102,25 @@ impl Changes {
                 Some(doing.to_string())
             }
         }
+    }
+}
+
+/// That a member is none any more, and how it parted.
+fn gone(who: &str, how: Option<Parting>) -> String {
+    match how {
+        Some(Parting::Left) => format!("{who} has left the swarm"),
+        Some(Parting::Excluded) => format!("{who} may be a member no more"),
+        Some(Parting::Dead) => format!("{who} is dead: it did not answer for too long"),
+        None => format!("{who} is no member any more"),
+    }
+}
+
+/// What comes of its subnets, if it has any.
+fn its(subnets: u64, of_one: &str, of_several: &str) -> String {
+    match subnets {
+        0 => String::new(),
+        1 => format!("; its 1 subnet {of_one}"),
+        _ => format!("; its {subnets} subnets {of_several}"),
     }
 }
 
@@ -117,6 +149,14 @@ fn at_most(mut lines: Vec<String>, what: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_left_and_one_that_died_read_differently_and_one_subnet_is_one() {
+        assert_eq!(gone("a", Some(Parting::Left)) + &its(0, "waits", "wait"), "a has left the swarm");
+        let dead = gone("a", Some(Parting::Dead)) + &its(1, "is taken over by another member", "are taken over by the others");
+        assert_eq!(dead, "a is dead: it did not answer for too long; its 1 subnet is taken over by another member");
+        assert_eq!(its(2, "waits", "wait"), "; its 2 subnets wait");
+    }
 
     #[test]
     fn of_many_lines_the_first_are_told_and_the_others_counted() {

@@ -42,6 +42,8 @@ pub enum Chore {
     Allowance(Box<AllKept>),
     /// Store the totals that were told.
     Totals(Vec<u8>),
+    /// Store which members were here lately.
+    Acquaintances(Vec<u8>),
     /// Store these starting points in place of all that were stored before.
     Seeds {
         /// To be named when it is done.
@@ -70,6 +72,8 @@ pub enum Done {
     Allowance(Result<(), String>),
     /// The totals were stored, or an error as text.
     Totals(Result<(), String>),
+    /// Which members were here lately was stored, or an error as text.
+    Acquaintances(Result<(), String>),
     /// The secrets are kept.
     Admitted(Box<Result<Admitted, NodeError>>),
     /// The starting points were stored, or an error as text.
@@ -135,6 +139,7 @@ fn failure_of(chore: &Chore) -> Done {
         Chore::Secrets(_) => Done::Admitted(Box::new(Err(NodeError::Ended("storing the swarm's secrets")))),
         Chore::Allowance(_) => Done::Allowance(Err(why)),
         Chore::Totals(_) => Done::Totals(Err(why)),
+        Chore::Acquaintances(_) => Done::Acquaintances(Err(why)),
         Chore::Seeds { number, .. } => Done::Seeds { number: *number, result: Err(why) },
     }
 }
@@ -153,6 +158,9 @@ async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
         }
         Chore::Allowance(kept) => Done::Allowance(persisted_state::keep_allowance(store, &kept).await.map_err(|why| why.to_string())),
         Chore::Totals(told) => Done::Totals(persisted_state::keep_totals(store, told).await.map_err(|why| why.to_string())),
+        Chore::Acquaintances(known) => {
+            Done::Acquaintances(persisted_state::keep_acquaintances(store, known).await.map_err(|why| why.to_string()))
+        }
         Chore::Secrets(secrets) => Done::Admitted(Box::new(admitted(store, config, secrets).await)),
         Chore::Seeds { number, seeds } => {
             let result = persisted_state::keep_seeds(store, &seeds).await.map_err(|why| why.to_string());

@@ -25,6 +25,7 @@ const ALLOWANCE: &str = "allowance";
 const SWARM_ALLOWANCE: &str = "swarm allowance";
 const READERS_ALLOWANCE: &str = "readers allowance";
 const TOTALS: &str = "totals";
+const ACQUAINTANCES: &str = "acquaintances";
 const STORE_ID: &str = "store";
 
 /// Where a state directory is: a copy of it is somewhere else.
@@ -74,6 +75,8 @@ pub struct PersistedState {
     pub allowance: AllKept,
     /// The totals that were told last.
     pub totals: Option<Vec<u8>>,
+    /// Which members were here lately.
+    pub acquaintances: Option<Vec<u8>>,
     /// What was probed for them.
     pub survey_probes: Vec<Vec<u8>>,
     /// The pages of statements about opt-outs.
@@ -118,6 +121,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
             readers: get(store, READERS_ALLOWANCE).await?,
         },
         totals: store.meta_get(TOTALS).await?,
+        acquaintances: store.meta_get(ACQUAINTANCES).await?,
         survey_probes,
         opt_outs,
         admissions,
@@ -176,6 +180,11 @@ pub async fn keep_allowance(store: &Store, kept: &AllKept) -> Result<(), NodeErr
 /// Stores totals that were told.
 pub async fn keep_totals(store: &Store, told: Vec<u8>) -> Result<(), NodeError> {
     Ok(store.meta_put(TOTALS, told).await?)
+}
+
+/// Stores which members were here lately.
+pub async fn keep_acquaintances(store: &Store, known: Vec<u8>) -> Result<(), NodeError> {
+    Ok(store.meta_put(ACQUAINTANCES, known).await?)
 }
 
 /// Stores starting points; the answer that they are accepted is sent afterwards.

@@ -1,6 +1,7 @@
 //! The loop of a daemon: one event at a time to the crawler, its commands to the executor, until it is stopped.
 
 use super::{
+    acquaintances::Acquaintances,
     allowance::{self, OperatorAllowance},
     api::{Api, History, Local, Token},
     changes::Changes,
@@ -40,6 +41,7 @@ use nearcrawl_core::{
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    address::AddressPolicy,
     address::DeniedRanges,
     admission::{Admission, SignedAdmission},
     exported::ExportQuery,
@@ -52,10 +54,10 @@ use nearcrawl_model::{
     survey::{SurveyId, SurveyRef},
     time::Millis,
     url::{Host, PageUrl},
-    view::{Liveness, RefusedSeed, SeedView, StoreView, counted},
+    view::{Liveness, RefusedSeed, SeedView, StoreView, Subject, counted},
 };
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -112,6 +114,7 @@ struct Daemon {
     seeding: Seeding,
     allowance: OperatorAllowance,
     totals: ToldTotals,
+    acquaintances: Acquaintances,
     changes: Changes,
     crawler: Crawler,
     executor: Executor,
@@ -163,6 +166,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let mut daemon = Daemon {
         handler: QueryHandler::new(&config, secrets),
         allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire(), executor.swarm_meter()),
+        acquaintances: Acquaintances::begin(persisted.acquaintances.as_deref()),
         totals: ToldTotals::begin(persisted.totals.as_deref(), clock::now()),
         config,
         identity,
@@ -491,6 +495,16 @@ impl Daemon {
         for line in self.changes.look(&self.crawler, std::time::Instant::now()) {
             tracing::info!("{line}");
         }
+        self.look_at_members();
+    }
+
+    /// Who is there, and who parted: for people, and for those who ask about requests.
+    fn look_at_members(&mut self) {
+        let (now, members) = (clock::now(), self.crawler.view().members());
+        let due = self.acquaintances.look(&members, self.crawler.parted(), now);
+        if due.is_some_and(|due| !self.housekeeping.give(Chore::Acquaintances(due))) {
+            self.acquaintances.has_stored(false, now.wall);
+        }
     }
 
     /// Takes in what came of a chore.
@@ -523,6 +537,12 @@ impl Daemon {
                 }
                 let next = self.totals.has_stored(kept.is_ok());
                 self.keep_totals(next);
+            }
+            Done::Acquaintances(kept) => {
+                if let Err(why) = &kept {
+                    tracing::warn!("which members were here lately could not be stored, and is tried again in a minute: {why}");
+                }
+                self.acquaintances.has_stored(kept.is_ok(), clock::now().wall);
             }
             Done::Allowance(kept) => {
                 let stored = kept.is_ok();
@@ -712,8 +732,14 @@ impl Daemon {
 
     /// Whether any member made these requests is asked.
     fn requests_made(&mut self, query: RequestsQuery, asker: RequestsAsker) {
-        let members = self.crawler.view().members().into_iter();
-        let members = members.map(|member| (member.access_point, member.liveness == Liveness::Alive)).collect();
+        let view = self.crawler.view();
+        let known = view.members();
+        let owners = view.why(&Subject::Address(query.address), &AddressPolicy::default()).history;
+        let absent = self.acquaintances.absent(&query, &known, &owners);
+        let listed = known.iter().filter(|member| !self.acquaintances.parted_before(&member.access_point, &query));
+        let mut members: BTreeMap<_, _> = absent.into_iter().map(|member| (member, false)).collect();
+        members.extend(listed.map(|member| (member.access_point, member.liveness == Liveness::Alive)));
+        let members = members.into_iter().collect();
         self.executor.requests_made(self.identity.access_point, members, query, asker);
     }
 
@@ -768,6 +794,16 @@ impl Daemon {
             Some(Action::TellTotals(reply)) => {
                 let told = self.tell_totals();
                 // A caller that has stopped waiting is no error.
+                let _ = reply.send(told);
+            }
+            Some(Action::TellMembers(reply)) => {
+                let told = self.acquaintances.with_parted(self.crawler.view().members(), clock::now().wall);
+                let _ = reply.send(told);
+            }
+            Some(Action::TellStatus(reply)) => {
+                let mut told = self.handler.status(&self.crawler, &self.executor);
+                let members = self.acquaintances.with_parted(self.crawler.view().members(), clock::now().wall);
+                told.members.dead = members.iter().filter(|member| member.liveness == Liveness::Dead).count() as u64;
                 let _ = reply.send(told);
             }
             Some(Action::AskWhy { subject, of, reply }) => self.executor.ask_why(of, &subject, reply),

@@ -11,7 +11,7 @@ use crate::{
     crawl::Crawl,
     delegation::Delegation,
     hierarchy_version::HierarchyVersion,
-    membership::{Membership, Shutdown},
+    membership::{Membership, Parting, Shutdown},
     migration::Migration,
     ownership::Ownership,
     relay::Relay,
@@ -28,7 +28,7 @@ use nearcrawl_model::{
     message::Response,
     time::{Moment, Now},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 pub use crate::{
     settings::{Identity, NewHostLimits, Settings},
@@ -222,6 +222,11 @@ impl Crawler {
     /// This access point.
     pub fn me(&self) -> AccessPoint {
         self.context.me
+    }
+
+    /// Members of the last day that are none any more: how, and since when they said nothing.
+    pub fn parted(&self) -> &BTreeMap<AccessPoint, (Parting, Moment)> {
+        self.membership.parted()
     }
 
     /// Carries out what machines want of each other, in the order in which they said so, one after the other: what is signalled meanwhile

@@ -36,9 +36,9 @@ pub const EXAMPLES: &str = "Examples:
 
 For a site owner who asks whether a request in their log was yours: IP is the address of their server, TIME the moment in UTC. \
 The daemon here asks all members what their logs of requests say (`nearcrawl log`): time, rule and host of each request, and who made \
-it. With --local, or --state, only the log of this access point is read, with all that it has. A request is logged when it has ended: before ten minutes have gone by since TIME and --within nobody says no.
+it. Who was a member within 30 days and cannot be asked is named. With --local, or --state, only the log of this access point is read, with all that it has. A request is logged when it has ended: before ten minutes have gone by since TIME and --within nobody says no.
 
-Exit codes: 0 yes, 1 no, 66 there is no log, 69 it cannot be known: it is too early, there is no daemon, a member did not answer, a log does not go back so far, lines are missing, or a daemon was killed about then.";
+Exit codes: 0 yes, 1 no, 66 there is no log, 69 it cannot be known: it is too early, there is no daemon, a member did not answer or is none any more, a log does not go back so far, lines are missing, or a daemon was killed about then.";
 
 /// The arguments of `verify`.
 #[derive(Args, Clone, Debug)]
@@ -119,7 +119,7 @@ pub async fn verify(args: &VerifyArgs) -> Result<(String, Option<CommandError>),
             let silent = view.silent().count();
             let lacks = |member: &MemberRequests| member.uncovered.is_some_and(|why| why != Uncovered::TooRecent);
             let why = if silent > 0 {
-                format!("{} did not answer", counted(silent, "member"))
+                format!("{} did not answer, or cannot be asked any more", counted(silent, "member"))
             } else if view.members.iter().any(lacks) {
                 "the logs do not cover that time".to_owned()
             } else {
@@ -163,7 +163,7 @@ fn told_by_all(view: &RequestsView) -> String {
             text += &format!("{} {host} ({}) by {id}\n", line.asked_at, line.reason);
         }
         let lacks = match member.uncovered {
-            _ if !member.answered => "did not answer",
+            _ if !member.answered => "did not answer, or is no member any more",
             Some(Uncovered::NoLog) => "keeps no log of requests",
             Some(Uncovered::BeginsLater) => "has a log that begins later",
             Some(Uncovered::LinesMissing) => "has a log in which lines are missing then",

@@ -153,6 +153,7 @@ mod tests {
             surveys: Vec::new(),
             allowance: Default::default(),
             totals: None,
+            acquaintances: None,
             survey_probes: Vec::new(),
             opt_outs: Vec::new(),
             admissions: Vec::new(),

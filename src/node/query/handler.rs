@@ -31,8 +31,8 @@ use nearcrawl_model::{
     time::Millis,
     url::{Host, PageUrl},
     view::{
-        ConfirmedAddress, DeclaredLostView, LeaveView, MoveView, ReachState, ReachabilityView, RefusedSeed, SeedView, Span, StoreView,
-        Subject, WhyView,
+        ConfirmedAddress, DeclaredLostView, LeaveView, MemberView, MoveView, ReachState, ReachabilityView, RefusedSeed, SeedView, Span,
+        StatusView, StoreView, Subject, WhyView,
     },
 };
 use std::{
@@ -104,6 +104,10 @@ pub enum Action {
     },
     /// Go on after a pause.
     Resume(Reply<PauseReply>),
+    /// Tell the members, with those that parted lately.
+    TellMembers(Reply<Vec<MemberView>>),
+    /// Tell how it is.
+    TellStatus(Reply<StatusView>),
     /// Tell the totals.
     TellTotals(Reply<SwarmResults>),
     /// Read pages or links that a member has on record, or ask it for them.
@@ -310,9 +314,9 @@ impl QueryHandler {
     pub fn answer(&mut self, query: Query, crawler: &Crawler, executor: &Executor) -> Option<Action> {
         // A caller that has stopped waiting is no error.
         match query {
-            Query::Status(reply) => drop(reply.send(crawler.view().status(self.outside(executor)))),
+            Query::Status(reply) => return Some(Action::TellStatus(reply)),
             Query::Events(reply) => drop(reply.send(crawler.view().events())),
-            Query::Members(reply) => drop(reply.send(crawler.view().members())),
+            Query::Members(reply) => return Some(Action::TellMembers(reply)),
             Query::Ownership { after, limit, reply } => drop(reply.send(crawler.view().ownership(after, limit))),
             Query::Results(reply) => return Some(Action::TellTotals(reply)),
             Query::Distinct(reply) => {
@@ -360,6 +364,11 @@ impl QueryHandler {
             }
         }
         None
+    }
+
+    /// How it is.
+    pub fn status(&self, crawler: &Crawler, executor: &Executor) -> StatusView {
+        crawler.view().status(self.outside(executor))
     }
 
     /// Why something is crawled by whom. For a host that is new here its steward is asked first.

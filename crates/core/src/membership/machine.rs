@@ -3,7 +3,7 @@
 use crate::{
     context::Context,
     event::{Command, PeerCommand},
-    membership::{Member, Output, Roster, Standing, Swim, Verdict, rendezvous},
+    membership::{Member, Output, Parting, Roster, Standing, Swim, Verdict, rendezvous},
     pending::Pending,
     signal::Signal,
     voting::lease::NoLease,
@@ -106,7 +106,7 @@ impl Membership {
 
     /// This access point may be a member no more: it counts as gone for good.
     pub(crate) fn exclude(&mut self, cx: &mut Context, who: AccessPoint) {
-        self.roster.farewell(cx.now.moment, who, true);
+        self.roster.exclude(cx.now.moment, who);
         self.changed(cx);
     }
 
@@ -200,6 +200,11 @@ impl Membership {
     /// The other members, live and silent.
     pub(crate) fn standings(&self) -> &BTreeMap<AccessPoint, Standing> {
         self.roster.standings()
+    }
+
+    /// Members of the last day that are none any more: how, and since when they said nothing.
+    pub(crate) fn parted(&self) -> &BTreeMap<AccessPoint, (Parting, Moment)> {
+        self.roster.parted()
     }
 
     /// The members that are counted on, this access point included.

@@ -22,7 +22,7 @@ pub use machine::HeldBack;
 pub(crate) use machine::Membership;
 pub use member::Member;
 pub use rendezvous::stewards_of;
-pub use roster::{LeftOut, RosterConfig, Verdict};
+pub use roster::{LeftOut, Parting, RosterConfig, Verdict};
 pub(crate) use roster::{Roster, Standing};
 pub(crate) use shutdown::Shutdown;
 pub use swim::{Output, Swim, SwimConfig};

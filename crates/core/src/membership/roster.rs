@@ -62,6 +62,12 @@ impl RosterConfig {
     }
 }
 
+/// For how long it is known how a member parted, in milliseconds: a day.
+const PARTINGS: Millis = 86_400_000;
+
+/// Members of whom that is known; beyond it the one that parted first is forgotten.
+pub(crate) const MAX_PARTED: usize = 1_024;
+
 /// What a member said before it stopped may arrive so long after its farewell.
 const LAST_WORDS: Millis = 3_000;
 
@@ -74,6 +80,17 @@ pub(crate) struct Standing {
     pub silent_since: Option<Moment>,
     /// Counts as settled from the first moment: known from before our start, or met in our own first moments.
     from_start: bool,
+}
+
+/// How a member ceased to be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parting {
+    /// It said that it leaves, and gave everything back.
+    Left,
+    /// It may be a member no more.
+    Excluded,
+    /// It did not answer for too long.
+    Dead,
 }
 
 /// What the roster has decided.
@@ -91,6 +108,8 @@ pub(crate) struct Roster {
     started: Moment,
     others: BTreeMap<AccessPoint, Standing>,
     left: Vec<AccessPoint>,
+    /// Members that are none any more: how, and since when they said nothing; for [`PARTINGS`], at most [`MAX_PARTED`].
+    parted: BTreeMap<AccessPoint, (Parting, Moment)>,
 }
 
 impl Roster {
@@ -98,7 +117,7 @@ impl Roster {
     pub(crate) fn new(me: AccessPoint, config: RosterConfig, now: Moment, remembered: &BTreeSet<AccessPoint>) -> Roster {
         let standing = Standing { member_since: now, silent_since: Some(now), from_start: true };
         let others = remembered.iter().filter(|member| **member != me).map(|member| (*member, standing)).collect();
-        Roster { me, config, started: now, others, left: Vec::new() }
+        Roster { me, config, started: now, others, left: Vec::new(), parted: BTreeMap::new() }
     }
 
     /// SWIM says that this member is alive.
@@ -109,6 +128,7 @@ impl Roster {
         let from_start = now.since(self.started) < self.config.vote_after;
         let fresh = Standing { member_since: now, silent_since: None, from_start };
         self.others.entry(member).or_insert(fresh).silent_since = None;
+        self.parted.remove(&member);
     }
 
     /// SWIM says that this member does not answer.
@@ -122,9 +142,34 @@ impl Roster {
     pub(crate) fn farewell(&mut self, now: Moment, member: AccessPoint, leaving: bool) {
         if !leaving {
             self.down(now, member);
-        } else if self.others.remove(&member).is_some() {
-            self.left.push(member);
+        } else {
+            self.leaves(now, member, Parting::Left);
         }
+    }
+
+    /// A member may be one no more.
+    pub(crate) fn exclude(&mut self, now: Moment, member: AccessPoint) {
+        self.leaves(now, member, Parting::Excluded);
+    }
+
+    fn leaves(&mut self, now: Moment, member: AccessPoint, how: Parting) {
+        if self.others.remove(&member).is_some() {
+            self.left.push(member);
+            self.part(member, how, now);
+        }
+    }
+
+    fn part(&mut self, member: AccessPoint, how: Parting, since: Moment) {
+        if self.parted.len() >= MAX_PARTED {
+            let first = self.parted.iter().min_by_key(|(member, (_, since))| (*since, **member)).map(|(member, _)| *member);
+            first.and_then(|first| self.parted.remove(&first));
+        }
+        self.parted.insert(member, (how, since));
+    }
+
+    /// Members of the last day that are none any more: how, and since when they said nothing.
+    pub(crate) fn parted(&self) -> &BTreeMap<AccessPoint, (Parting, Moment)> {
+        &self.parted
     }
 
     /// Whether a member has counted as silent for so long that nothing it said before can still be under way.
@@ -139,8 +184,10 @@ impl Roster {
         let silent = self.others.iter().filter_map(|(member, standing)| Some((standing.silent_since?, *member)));
         let mut overdue: Vec<_> = silent.filter(|(since, _)| now.since(*since) >= self.config.dead_after).collect();
         overdue.sort_unstable();
-        for (_, member) in overdue {
+        self.parted.retain(|_, (_, since)| now.since(*since) < PARTINGS);
+        for (since, member) in overdue {
             self.others.remove(&member);
+            self.part(member, Parting::Dead, since);
             dead.push(member);
         }
         dead.into_iter().map(Verdict::Dead).collect()
@@ -221,6 +268,21 @@ mod tests {
         let mut roster = settled_swarm(1, 5);
         roster.farewell(at(1000), ap(4), true);
         assert_eq!(run(&mut roster, 1001..=1100), [(1001, Verdict::Dead(ap(4)))]);
+    }
+
+    #[test]
+    fn how_a_member_parted_is_known_for_a_day_or_until_it_is_back() {
+        let mut roster = settled_swarm(1, 5);
+        roster.farewell(at(1000), ap(4), true);
+        roster.down(at(1000), ap(3));
+        roster.exclude(at(1001), ap(2));
+        run(&mut roster, 1001..=1100);
+        let known: Vec<_> = roster.parted().iter().map(|(who, parted)| (*who, *parted)).collect();
+        assert_eq!(known, [(ap(2), (Parting::Excluded, at(1001))), (ap(3), (Parting::Dead, at(1000))), (ap(4), (Parting::Left, at(1000)))]);
+        roster.up(at(1101), ap(3));
+        assert!(!roster.parted().contains_key(&ap(3)), "it is back");
+        roster.tick(at(1000 + 86_400));
+        assert_eq!(roster.parted().keys().copied().collect::<Vec<_>>(), [ap(2)]);
     }
 
     #[test]

@@ -277,7 +277,7 @@ impl View<'_> {
         let state = match self.liveness(claim.owner) {
             Some(Liveness::Alive) => "details: run `nearcrawl why` on its machine",
             Some(Liveness::Silent) => "it is silent at the moment and keeps the subnet for now",
-            Some(Liveness::Dead) => "it is dead, and a successor takes over soon",
+            Some(Liveness::Dead | Liveness::Left) => "it is dead, and a successor takes over soon",
             None => "this access point has had no contact with it yet",
         };
         format!("The access point {owner} crawls {name}, because it owns the subnet {subnet}; {state}.")

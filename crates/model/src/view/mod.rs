@@ -297,6 +297,8 @@ pub enum Liveness {
     Silent,
     /// Did not answer for too long: others take over its subnets.
     Dead,
+    /// Left for good, or may be a member no more.
+    Left,
 }
 
 impl fmt::Display for Liveness {
@@ -305,6 +307,7 @@ impl fmt::Display for Liveness {
             Liveness::Alive => "alive",
             Liveness::Silent => "silent",
             Liveness::Dead => "dead",
+            Liveness::Left => "left",
         })
     }
 }

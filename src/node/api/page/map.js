@@ -57,7 +57,7 @@ async function showMap(counts, members) {
     return;
   }
   // A distance that is measured anew differs in its last digits.
-  const here = members.map((member) => [member.access_point, member.country, member.is_me, member.liveness, member.rtt_ms == null ? null : Number(member.rtt_ms.toPrecision(2))]);
+  const here = members.filter((member) => member.liveness !== "left").map((member) => [member.access_point, member.country, member.is_me, member.liveness, member.rtt_ms == null ? null : Number(member.rtt_ms.toPrecision(2))]);
   const countsNow = JSON.stringify(Object.entries(counts).map(([code, { servers }]) => [code, servers])), marksNow = JSON.stringify(here);
   if (countsNow !== shownCounts) {
     shownCounts = countsNow;

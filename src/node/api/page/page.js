@@ -169,7 +169,8 @@ function showStatus(status) {
 function showMembers(members) {
   const alive = members.filter((member) => member.liveness === "alive").length;
   const most = Math.max(1, ...members.map((member) => member.subnets));
-  say("members-note", `${alive} of ${members.length} alive`);
+  const left = members.filter((member) => member.liveness === "left").length;
+  say("members-note", `${alive} of ${members.length - left} alive${left > 0 ? `, ${left} left within a day` : ""}`);
   fill("members", members.slice(0, MAX_ROWS).map((member) => {
     const name = make("td", "name", identity(member.access_point, member.is_me ? "this daemon" : "a member"));
     const place = member.addresses[0]?.split("/p2p/")[0].split("/").slice(2).filter((part) => part !== "tcp").join(":");
