@@ -18,8 +18,8 @@ use nearcrawl_model::{
     subnet::Subnet,
     survey::SurveyMark,
     view::{
-        DeclaredLostView, DelegationView, HierarchyView, LeaveView, MemberView, MoveView, Span, StatusView, StoreView, Subject, VotersView,
-        WhyView, WorkView, counted,
+        DeclaredLostView, DelegationView, HierarchyView, LeaveView, MemberView, MoveView, PinView, Span, StatusView, StoreView, Subject,
+        VotersView, WhyView, WorkView, counted,
     },
 };
 use serde_json::json;
@@ -61,6 +61,8 @@ pub struct DeclareLostArgs {
 pub const MOVE_EXAMPLES: &str = "Examples:\n  \
     nearcrawl members                        members that can receive it\n  \
     nearcrawl move 192.0.2.0/24 UzbhKMUf   hand it over: its crawl continues there\n  \
+    nearcrawl move --pin 192.0.2.0/24      keep it here, whoever is nearer or idle\n  \
+    nearcrawl move --unpin 192.0.2.0/24\n  \
     nearcrawl why 192.0.2.0/24             its present and previous owners";
 
 /// Arguments of `move`.
@@ -69,8 +71,14 @@ pub struct MoveArgs {
     /// A subnet that this access point owns
     subnet: Subnet,
     /// The member that receives it: its peer id, or the last characters of it as `members` shows them
-    #[arg(value_name = "MEMBER", value_parser = peer)]
-    to: String,
+    #[arg(value_name = "MEMBER", value_parser = peer, required_unless_present_any = ["pin", "unpin"])]
+    to: Option<String>,
+    /// Keep the subnet here: neither nearness nor load moves it
+    #[arg(long, conflicts_with_all = ["to", "unpin"])]
+    pin: bool,
+    /// Let it move again
+    #[arg(long, conflicts_with = "to")]
+    unpin: bool,
     #[command(flatten)]
     api: ApiArgs,
 }
@@ -166,6 +174,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
             "owns",
             format!("{} of {}, {}", view.subnets_owned, counted(view.subnets_claimed, "claimed subnet"), counted(view.servers, "server")),
         ),
+        ("pinned", listed(&view.pinned_subnets)),
         ("fetched", fetched(work)),
         ("measured", format!("{}, {}", counted(work.probes, "probe"), counted(work.lookups, "DNS look-up"))),
         ("delegated", delegated(&view.delegation)),
@@ -175,6 +184,7 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ("store", store(&view.store)),
         ("memory", memory(&view.allowance)),
     ];
+    lines.retain(|(name, value)| *name != "pinned" || !value.is_empty());
     lines.extend([
         ("web bytes", crawl_bytes(&view.allowance)),
         ("swarm bytes", swarm_bytes(&view.allowance)),
@@ -210,6 +220,14 @@ fn status_text(view: &StatusView, style: Style) -> String {
         lines.push(("near its limit", format!("{}: {} of {}", limit.name, limit.used, limit.max)));
     }
     format!("{}\n{}", headline(&view.state_text, style), facts(style, &lines))
+}
+
+/// The first of many subnets, and how many more there are.
+fn listed(subnets: &[Subnet]) -> String {
+    const SHOWN: usize = 8;
+    let more = subnets.len().saturating_sub(SHOWN);
+    let named = subnets.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
 /// A sentence in bold, broken into lines.
@@ -356,12 +374,26 @@ fn holding_text(held: &Holding) -> String {
 pub async fn hand_over(args: &MoveArgs) -> Result<String, CommandError> {
     let subnet = args.subnet;
     let client = ApiClient::new(&args.api)?;
-    let to = member(&client, &args.to).await?;
+    let Some(to) = &args.to else { return pinned(args, &client).await };
+    let to = member(&client, to).await?;
     let view: MoveView = client.post("/api/move", &json!({ "subnet": subnet, "to": to })).await?;
     match &view.refused_text {
         Some(why_not) => Err(CommandError::new(Exit::Data, format!("{subnet} is not handed over: {why_not}"))),
         None if args.api.json => json(&view),
         None => Ok(format!("handing {subnet} over to {}: its journal first, its claim last\n", to.short())),
+    }
+}
+
+/// `move --pin`, `move --unpin`: whether a subnet stays.
+async fn pinned(args: &MoveArgs, client: &ApiClient) -> Result<String, CommandError> {
+    let subnet = args.subnet;
+    let view: PinView = client.post("/api/pin", &json!({ "subnet": subnet, "pinned": args.pin })).await?;
+    match &view.refused_text {
+        Some(why_not) if args.pin => Err(CommandError::new(Exit::Data, format!("{subnet} is not pinned: {why_not}"))),
+        Some(why_not) => Err(CommandError::new(Exit::Data, format!("{subnet} is still pinned: {why_not}"))),
+        None if args.api.json => json(&view),
+        None if view.pinned => Ok(format!("{subnet} is pinned here: neither nearness nor load moves it\n")),
+        None => Ok(format!("{subnet} is not pinned any more\n")),
     }
 }
 

@@ -147,7 +147,7 @@ pub enum Command {
     /// Measure how many bytes a second come from a member, and by which way
     #[command(after_help = measure::EXAMPLES)]
     Measure(measure::MeasureArgs),
-    /// Hand a subnet of this access point over to another member
+    /// Hand a subnet of this access point over to another member, or pin it here
     #[command(after_help = look::MOVE_EXAMPLES)]
     Move(look::MoveArgs),
     /// Ask no server anything for a while; the daemon stays a member

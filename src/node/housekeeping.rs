@@ -17,7 +17,7 @@ use crate::{
     node::config::Config,
 };
 use nearcrawl_core::allowance::AllKept;
-use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, url::PageUrl};
+use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, subnet::Subnet, url::PageUrl};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc;
 
@@ -44,6 +44,8 @@ pub enum Chore {
     Totals(Vec<u8>),
     /// Store which members were here lately.
     Acquaintances(Vec<u8>),
+    /// Store which subnets the operator keeps here.
+    Pins(BTreeSet<Subnet>),
     /// Store these starting points in place of all that were stored before.
     Seeds {
         /// To be named when it is done.
@@ -74,6 +76,8 @@ pub enum Done {
     Totals(Result<(), String>),
     /// Which members were here lately was stored, or an error as text.
     Acquaintances(Result<(), String>),
+    /// Which subnets the operator keeps here was stored, or an error as text.
+    Pins(Result<(), String>),
     /// The secrets are kept.
     Admitted(Box<Result<Admitted, NodeError>>),
     /// The starting points were stored, or an error as text.
@@ -139,6 +143,7 @@ fn failure_of(chore: &Chore) -> Done {
         Chore::Secrets(_) => Done::Admitted(Box::new(Err(NodeError::Ended("storing the swarm's secrets")))),
         Chore::Allowance(_) => Done::Allowance(Err(why)),
         Chore::Totals(_) => Done::Totals(Err(why)),
+        Chore::Pins(_) => Done::Pins(Err(why)),
         Chore::Acquaintances(_) => Done::Acquaintances(Err(why)),
         Chore::Seeds { number, .. } => Done::Seeds { number: *number, result: Err(why) },
     }
@@ -161,6 +166,7 @@ async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
         Chore::Acquaintances(known) => {
             Done::Acquaintances(persisted_state::keep_acquaintances(store, known).await.map_err(|why| why.to_string()))
         }
+        Chore::Pins(pins) => Done::Pins(persisted_state::keep_pins(store, &pins).await.map_err(|why| why.to_string())),
         Chore::Secrets(secrets) => Done::Admitted(Box::new(admitted(store, config, secrets).await)),
         Chore::Seeds { number, seeds } => {
             let result = persisted_state::keep_seeds(store, &seeds).await.map_err(|why| why.to_string());

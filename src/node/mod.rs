@@ -13,6 +13,7 @@
 //! * `memory_limit`: is more memory used than may be;
 //! * `reload`: what SIGHUP has read again;
 //! * [`recent_events`]: the newest messages of the log, for the page;
+//! * `pins`: the subnets that the operator keeps here;
 //! * [`visits`]: what owners of web sites are told of its limits;
 //! * `told_totals`: totals that were told before a restart, which answer after it until as much is known again;
 //! * `changes`: lines for the log about members, subnets and what it is doing;
@@ -46,6 +47,7 @@ pub mod metrics;
 mod opt_out_proofs;
 mod peer_transfers;
 mod persisted_state;
+mod pins;
 mod probes_told;
 pub mod query;
 pub mod recent_events;

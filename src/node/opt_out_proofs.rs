@@ -116,6 +116,8 @@ async fn ask(web: &WebClients, log: Option<&RequestLog>, url: PageUrl, address: 
         evaluate: false,
         reason: FetchReason { rule: FetchRule::OptOut, ..FetchReason::default() },
     };
+    // A page that is on its way from there could take long, and is of a server that may want no requests: it is asked for again if it does.
+    web.fetcher.close(address).await;
     let note = Note::fetch(log, &order);
     let report = web.fetcher.fetch(order).await;
     note.fetched(&report);
@@ -139,7 +141,10 @@ async fn ask(web: &WebClients, log: Option<&RequestLog>, url: PageUrl, address: 
         }
         FetchOutcome::Redirect { to, .. } => Found::Unclear(format!("{url} leads to {}", to.url)),
         // Ours is the fault: the server may well answer.
-        FetchOutcome::Failed(why @ (FetchError::Cancelled | FetchError::Crashed)) => Found::Unclear(format!("{url}: {why}")),
+        FetchOutcome::Failed(FetchError::Cancelled) => Found::Unclear(format!(
+            "the look at {url} was called off, because the daemon stops, or its bytes for now (allowance) ran out just then"
+        )),
+        FetchOutcome::Failed(why @ FetchError::Crashed) => Found::Unclear(format!("{url}: {why}")),
         FetchOutcome::Failed(why) => Found::Nobody(format!("{url}: {why}")),
         FetchOutcome::Page { .. } | FetchOutcome::NotHtml { .. } | FetchOutcome::NotModified { .. } => {
             Found::Unclear(format!("{url} answers with no text file"))

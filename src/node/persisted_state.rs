@@ -7,7 +7,7 @@ use super::{
 };
 use crate::io::{store::Store, swarm::SwarmSecrets};
 use nearcrawl_core::{allowance::AllKept, delegation::contacts::PAGES};
-use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, survey::MAX_SURVEYS, url::PageUrl};
+use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, subnet::Subnet, survey::MAX_SURVEYS, url::PageUrl};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeSet, HashSet},
@@ -25,6 +25,7 @@ const ALLOWANCE: &str = "allowance";
 const SWARM_ALLOWANCE: &str = "swarm allowance";
 const READERS_ALLOWANCE: &str = "readers allowance";
 const TOTALS: &str = "totals";
+const PINS: &str = "pins";
 const ACQUAINTANCES: &str = "acquaintances";
 const STORE_ID: &str = "store";
 
@@ -77,6 +78,8 @@ pub struct PersistedState {
     pub totals: Option<Vec<u8>>,
     /// Which members were here lately.
     pub acquaintances: Option<Vec<u8>>,
+    /// Subnets that the operator keeps here.
+    pub pins: BTreeSet<Subnet>,
     /// What was probed for them.
     pub survey_probes: Vec<Vec<u8>>,
     /// The pages of statements about opt-outs.
@@ -121,6 +124,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
             readers: get(store, READERS_ALLOWANCE).await?,
         },
         totals: store.meta_get(TOTALS).await?,
+        pins: get(store, PINS).await?.unwrap_or_default(),
         acquaintances: store.meta_get(ACQUAINTANCES).await?,
         survey_probes,
         opt_outs,
@@ -185,6 +189,11 @@ pub async fn keep_totals(store: &Store, told: Vec<u8>) -> Result<(), NodeError> 
 /// Stores which members were here lately.
 pub async fn keep_acquaintances(store: &Store, known: Vec<u8>) -> Result<(), NodeError> {
     Ok(store.meta_put(ACQUAINTANCES, known).await?)
+}
+
+/// Stores which subnets the operator keeps here; the answer that it is so is sent afterwards.
+pub async fn keep_pins(store: &Store, pins: &BTreeSet<Subnet>) -> Result<(), NodeError> {
+    put(store, PINS, pins).await
 }
 
 /// Stores starting points; the answer that they are accepted is sent afterwards.

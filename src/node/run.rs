@@ -16,6 +16,7 @@ use super::{
     metrics::Metrics,
     peer_transfers::PeerQuestion,
     persisted_state::{self, PersistedState, Place},
+    pins::{Pin, Pins},
     probes_told::{self, ProbesAsker},
     query::{
         NoProbesError, Query, QueryHandle, Reply,
@@ -50,6 +51,7 @@ use nearcrawl_model::{
     message::{PublicRequest, PublicResponse, Request, Response},
     requests_made::RequestsQuery,
     server_rows::RowsOf,
+    subnet::Subnet,
     summary::SwarmResults,
     survey::{SurveyId, SurveyRef},
     time::Millis,
@@ -114,6 +116,7 @@ struct Daemon {
     seeding: Seeding,
     allowance: OperatorAllowance,
     totals: ToldTotals,
+    pins: Pins,
     acquaintances: Acquaintances,
     changes: Changes,
     crawler: Crawler,
@@ -167,6 +170,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         handler: QueryHandler::new(&config, secrets),
         allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire(), executor.swarm_meter()),
         acquaintances: Acquaintances::begin(persisted.acquaintances.as_deref()),
+        pins: Pins::begin(persisted.pins.clone()),
         totals: ToldTotals::begin(persisted.totals.as_deref(), clock::now()),
         config,
         identity,
@@ -191,6 +195,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         denied,
         settings: local.settings,
     };
+    daemon.pinned();
     daemon.handler.token_is_in(local.token.as_ref().map(Token::file));
     daemon.serve(api, inbox, chores, swarm_events).await
 }
@@ -544,6 +549,13 @@ impl Daemon {
                 }
                 self.acquaintances.has_stored(kept.is_ok(), clock::now().wall);
             }
+            Done::Pins(kept) => {
+                let (changed, next) = self.pins.has_stored(kept);
+                if changed {
+                    self.pinned();
+                }
+                self.keep_pins(next);
+            }
             Done::Allowance(kept) => {
                 let stored = kept.is_ok();
                 self.allowance.kept(kept, std::time::Instant::now());
@@ -637,6 +649,22 @@ impl Daemon {
         if due.is_some_and(|due| !self.housekeeping.give(Chore::Totals(due))) {
             let _ = self.totals.has_stored(false);
         }
+    }
+
+    fn keep_pins(&mut self, due: Option<BTreeSet<Subnet>>) {
+        if due.is_some_and(|due| !self.housekeeping.give(Chore::Pins(due))) {
+            let (_, next) = self.pins.has_stored(Err("the disk does not answer".to_owned()));
+            if let Some(next) = next {
+                self.keep_pins(Some(next));
+            }
+        }
+    }
+
+    /// The operator keeps other subnets here than before.
+    fn pinned(&mut self) {
+        let held = self.pins.held().clone();
+        self.handler.pinned(held.clone());
+        self.hear(Event::Pinned(held));
     }
 
     /// A peer showed a certificate, or an expulsion as its reason to refuse this access point.
@@ -772,6 +800,7 @@ impl Daemon {
         self.allowance.begin_anew(self.executor.wire());
         self.look_at_allowance();
         self.hear(Event::AtHand(at_hand));
+        self.pinned();
         self.handler.admitted(secrets);
         self.hear(Event::Reached(self.handler.reachability().addresses.clone()));
         self.seed_again();
@@ -795,6 +824,10 @@ impl Daemon {
                 let told = self.tell_totals();
                 // A caller that has stopped waiting is no error.
                 let _ = reply.send(told);
+            }
+            Some(Action::Pin { subnet, pinned, reply }) => {
+                let due = self.pins.ask(Pin { subnet, pinned, reply });
+                self.keep_pins(due);
             }
             Some(Action::TellMembers(reply)) => {
                 let told = self.acquaintances.with_parted(self.crawler.view().members(), clock::now().wall);

@@ -115,6 +115,7 @@ impl Crawler {
             Event::Leave => self.shutdown.leave(now.moment),
             Event::Drain => self.shutdown.drain(),
             Event::Move { subnet, to } => self.hand_over(subnet, to, "its operator gave it away".to_owned()),
+            Event::Pinned(subnets) => self.migration.pin(subnets),
             Event::Reached(addresses) => self.reached_at(addresses),
             Event::Connected { access_point, incarnation, addresses, remote } => {
                 self.seen_at(access_point, remote);

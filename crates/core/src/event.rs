@@ -32,7 +32,11 @@ use nearcrawl_model::{
     time::Millis,
     url::{Host, PageUrl},
 };
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
 
 /// Something happened.
 #[derive(Debug)]
@@ -64,6 +68,8 @@ pub enum Event {
         /// Whose it shall be.
         to: AccessPoint,
     },
+    /// Subnets that the operator wants to keep here: these, and no others. Only their operator's order moves them.
+    Pinned(BTreeSet<Subnet>),
     /// The process is to stop for a while: finish what is under way, ask nothing new.
     Drain,
     /// Others reach this access point here, and nowhere else.

@@ -189,12 +189,14 @@ pub struct Opening {
 
 impl Opening {
     /// Connects and, for https, completes the TLS handshake, until the deadline.
-    pub async fn open(&self, address: SocketAddr, line: Line, deadline: Instant) -> Result<Connection, FetchError> {
+    /// One whose bytes do not wait for the operator's limits is counted all the same.
+    pub async fn open(&self, address: SocketAddr, line: Line, deadline: Instant, is_prompt: bool) -> Result<Connection, FetchError> {
         let begun = Instant::now();
         let patience = |limit: Duration| limit.min(deadline.saturating_duration_since(Instant::now()));
         let stream = dial(address, self.source, &self.policy, patience(self.limits.connect), self.wire.buffer()).await?;
         let stood_after = begun.elapsed();
-        let stream = Counted::new(stream, Arc::clone(&self.wire));
+        let wire = Arc::clone(&self.wire);
+        let stream = if is_prompt { Counted::prompt(stream, wire) } else { Counted::new(stream, wire) };
         let waits = stream.waits();
         self.opened.fetch_add(1, Ordering::Relaxed);
         let (transport, facts) = match &line.secure {

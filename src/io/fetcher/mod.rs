@@ -33,7 +33,7 @@ use hyper::header::HeaderValue;
 use lanes::Lanes;
 use nearcrawl_model::{
     address::AddressPolicy,
-    fetch::{FetchError, FetchOrder, FetchOutcome, FetchReport},
+    fetch::{FetchError, FetchOrder, FetchOutcome, FetchReport, FetchRule},
     time::Millis,
 };
 use pace::Deadline;
@@ -114,7 +114,7 @@ impl Fetcher {
         if self.0.opening.policy.check(address).is_err() {
             return report(order, failed(FetchError::ForbiddenAddress, Duration::ZERO));
         }
-        if self.0.opening.wire.is_closed() {
+        if self.0.opening.wire.is_closed() && !is_prompt(&order) {
             return report(order, failed(FetchError::Cancelled, Duration::ZERO));
         }
         self.start_sweeping();
@@ -211,6 +211,12 @@ impl Fetcher {
     }
 }
 
+/// Whether a request goes out whatever the operator's limits say: the look for the proof that an owner of a server wants no requests. It is some
+/// kilobytes, which are counted, and a limit that is spent must not keep a no from being heard.
+fn is_prompt(order: &FetchOrder) -> bool {
+    order.reason.rule == FetchRule::OptOut
+}
+
 async fn sweep(inner: Weak<Inner>, idle: Duration) {
     let pause = (idle / 8).clamp(Duration::from_millis(10), Duration::from_secs(5));
     loop {
@@ -231,7 +237,7 @@ impl Inner {
             let kept = slot.is_some();
             if !kept {
                 // Boxed, so that who needs none does not carry room for it: most find the connection open.
-                let opening = Box::pin(self.opening.open(address, line.clone(), begun + self.manners.limits.total));
+                let opening = Box::pin(self.opening.open(address, line.clone(), begun + self.manners.limits.total, is_prompt(order)));
                 match opening.await {
                     Ok(connection) => *slot = Some(connection),
                     Err(failure) => return (failed(failure, begun.elapsed()), None),

@@ -44,6 +44,7 @@ use utoipa::OpenApi;
         routes::declare_lost,
         routes::measure,
         routes::hand_over,
+        routes::pin,
         openapi,
         routes::metrics,
         page::index,

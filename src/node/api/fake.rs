@@ -134,6 +134,7 @@ fn answer(query: Query, age: u64) {
             let measured = MeasuredTransfer { relayed_bytes: bytes, took_ms: 800, ..MeasuredTransfer::new(of) };
             drop(reply.send(Ok(measured)))
         }
+        Query::Pin { subnet, pinned, reply } => drop(reply.send(PinView { subnet, pinned, refused_text: None })),
         Query::Move { subnet, to, reply } => drop(reply.send(MoveView { subnet, to, refused_text: None })),
         Query::DeclareLost { members, reply } => drop(reply.send(DeclaredLostView { lost: members, alive: Vec::new() })),
         Query::Pause { reply, .. } => drop(reply.send(Ok(AllowanceView { paused: true, ..AllowanceView::default() }))),
@@ -256,6 +257,7 @@ pub fn status(age: u64) -> StatusView {
         pace: Pace { min_delay_ms: 2_000, delay_factor: 10, max_parallel: 64 },
         connection_errors_text: None,
         alone_text: None,
+        pinned_subnets: Vec::new(),
         token_file: None,
         state: doing.state(),
         state_text: doing.to_string(),

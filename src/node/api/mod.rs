@@ -188,6 +188,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/declare-lost", post(routes::declare_lost))
         .route("/api/measure", post(routes::measure))
         .route("/api/move", post(routes::hand_over))
+        .route("/api/pin", post(routes::pin))
         .route("/openapi.json", get(description::openapi))
         .route("/metrics", get(routes::metrics))
         .route("/", get(page::index))

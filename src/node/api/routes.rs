@@ -30,8 +30,8 @@ use nearcrawl_model::{
     time::Millis,
     url::Host,
     view::{
-        DeclaredLostView, EventsView, LeaveView, MeasuredTransfer, MemberView, MoveView, OwnershipView, ResultsView, SeedView, ServersPage,
-        StatusView, Subject, WhyView, counted,
+        DeclaredLostView, EventsView, LeaveView, MeasuredTransfer, MemberView, MoveView, OwnershipView, PinView, ResultsView, SeedView,
+        ServersPage, StatusView, Subject, WhyView, counted,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -480,6 +480,27 @@ pub async fn hand_over(State(context): State<Context>, body: Bytes) -> Result<Js
     let MoveBody { subnet, to } =
         serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body {}", json::wrong(&why)), hint))?;
     Ok(Json(context.queries.ask(|reply| Query::Move { subnet, to, reply }).await?))
+}
+
+/// The body of `POST /api/pin`.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+pub struct PinBody {
+    /// The subnet, like `192.0.2.0/24`.
+    #[schema(value_type = String)]
+    subnet: Subnet,
+    /// Whether it is to stay here.
+    pinned: bool,
+}
+
+/// Keeps a subnet of this access point here, whoever is nearer or less busy, or lets it move again.
+#[utoipa::path(post, path = "/api/pin", request_body = PinBody,
+    responses((status = 200, body = PinView), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
+pub async fn pin(State(context): State<Context>, body: Bytes) -> Result<Json<PinView>, RequestError> {
+    let hint = r#"send {"subnet": "192.0.2.0/24", "pinned": true}"#;
+    let PinBody { subnet, pinned } =
+        serde_json::from_slice(&body).map_err(|why| RequestError::bad_request(format!("the body {}", json::wrong(&why)), hint))?;
+    Ok(Json(context.queries.ask(|reply| Query::Pin { subnet, pinned, reply }).await?))
 }
 
 /// Counters and gauges for Prometheus.

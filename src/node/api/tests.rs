@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 39] = [
+const ROUTES: [(&str, &str); 40] = [
     ("get", "/"),
     ("get", "/api/admission"),
     ("get", "/api/cross-table"),
@@ -61,6 +61,7 @@ const ROUTES: [(&str, &str); 39] = [
     ("post", "/api/opt-outs"),
     ("post", "/api/opt-outs/withdraw"),
     ("post", "/api/pause"),
+    ("post", "/api/pin"),
     ("post", "/api/resume"),
     ("post", "/api/seeds"),
     ("post", "/api/survey/state"),

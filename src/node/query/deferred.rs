@@ -154,6 +154,7 @@ mod tests {
             allowance: Default::default(),
             totals: None,
             acquaintances: None,
+            pins: BTreeSet::new(),
             survey_probes: Vec::new(),
             opt_outs: Vec::new(),
             admissions: Vec::new(),

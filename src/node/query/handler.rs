@@ -12,6 +12,7 @@ use crate::node::{config::Config, executor::Executor};
 use nearcrawl_core::{
     crawler::Crawler,
     event::{AdmissionEvent, Event, OptOutEvent, SurveyEvent},
+    migration::handover::Immovable,
     report::Outside,
 };
 use nearcrawl_model::{
@@ -31,12 +32,12 @@ use nearcrawl_model::{
     time::Millis,
     url::{Host, PageUrl},
     view::{
-        ConfirmedAddress, DeclaredLostView, LeaveView, MemberView, MoveView, ReachState, ReachabilityView, RefusedSeed, SeedView, Span,
-        StatusView, StoreView, Subject, WhyView,
+        ConfirmedAddress, DeclaredLostView, LeaveView, MemberView, MoveView, PinView, ReachState, ReachabilityView, RefusedSeed, SeedView,
+        Span, StatusView, StoreView, Subject, WhyView,
     },
 };
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt::Display,
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
@@ -81,6 +82,8 @@ pub struct QueryHandler {
     /// As it was measured last, and when.
     disk: Option<(StoreView, Instant)>,
     token_file: Option<String>,
+    /// Subnets that the operator keeps here.
+    pinned: BTreeSet<Subnet>,
     allowance: AllowanceView,
 }
 
@@ -106,6 +109,15 @@ pub enum Action {
     Resume(Reply<PauseReply>),
     /// Tell the members, with those that parted lately.
     TellMembers(Reply<Vec<MemberView>>),
+    /// Keep a subnet here, or let it move again.
+    Pin {
+        /// The subnet.
+        subnet: Subnet,
+        /// Whether it is to stay.
+        pinned: bool,
+        /// Where the answer goes.
+        reply: Reply<PinView>,
+    },
     /// Tell how it is.
     TellStatus(Reply<StatusView>),
     /// Tell the totals.
@@ -194,6 +206,7 @@ impl QueryHandler {
             deferred: DeferredQueries::default(),
             disk: None,
             token_file: None,
+            pinned: BTreeSet::new(),
             allowance: AllowanceView::default(),
         }
     }
@@ -354,7 +367,8 @@ impl QueryHandler {
             }
             Query::AddSeeds { urls, reply } => return Some(Action::AddSeeds { urls, reply }),
             Query::Measure { of, bytes, reply } => return self.measure(of, bytes, reply, crawler),
-            Query::Move { subnet, to, reply } => return Some(move_subnet(crawler, subnet, to, reply)),
+            Query::Move { subnet, to, reply } => return self.move_subnet(crawler, subnet, to, reply),
+            Query::Pin { subnet, pinned, reply } => return pin(crawler, subnet, pinned, reply),
             Query::DeclareLost { members, reply } => return Some(declare_lost(crawler, members, reply)),
             Query::Pause { length, reply } => return Some(Action::Pause { length, reply }),
             Query::Resume(reply) => return Some(Action::Resume(reply)),
@@ -368,7 +382,24 @@ impl QueryHandler {
 
     /// How it is.
     pub fn status(&self, crawler: &Crawler, executor: &Executor) -> StatusView {
-        crawler.view().status(self.outside(executor))
+        let is_ours = |subnet: &Subnet| crawler.view().may_move(subnet, &crawler.me()) != Err(Immovable::NotOurs);
+        let pinned_subnets = self.pinned.iter().copied().filter(is_ours).collect();
+        StatusView { pinned_subnets, ..crawler.view().status(self.outside(executor)) }
+    }
+
+    /// The operator keeps these subnets here.
+    pub fn pinned(&mut self, subnets: BTreeSet<Subnet>) {
+        self.pinned = subnets;
+    }
+
+    /// The explanation, with what is said of a subnet of ours that is pinned.
+    fn why(&self, crawler: &Crawler, executor: &Executor, subject: &Subject) -> WhyView {
+        let mut view = why(crawler, &self.policy, executor, subject);
+        let pinned = view.ownership.as_ref().map(|owned| owned.subnet).filter(|subnet| view.owner_is_me && self.pinned.contains(subnet));
+        if let Some(subnet) = pinned {
+            view.answer_text += &format!(" It is pinned here: neither nearness nor load moves it until `nearcrawl move --unpin {subnet}`.");
+        }
+        view
     }
 
     /// Why something is crawled by whom. For a host that is new here its steward is asked first.
@@ -378,7 +409,7 @@ impl QueryHandler {
             self.deferred.wait(subject, reply);
             return Some(Action::Handle(Event::Wanted(host)));
         }
-        drop(reply.send(why(crawler, &self.policy, executor, &subject)));
+        drop(reply.send(self.why(crawler, executor, &subject)));
         None
     }
 
@@ -394,9 +425,21 @@ impl QueryHandler {
             return Some(Action::AskWhy { subject, of, reply });
         }
         let is_me = of == crawler.view().me();
-        let said = if is_me { Ok(why(crawler, &self.policy, executor, &subject)) } else { Err(format!("{} does not answer", of.short())) };
+        let said = if is_me { Ok(self.why(crawler, executor, &subject)) } else { Err(format!("{} does not answer", of.short())) };
         drop(reply.send(said));
         None
+    }
+
+    /// A subnet is handed over; says whether that has begun.
+    fn move_subnet(&self, crawler: &Crawler, subnet: Subnet, to: AccessPoint, reply: Reply<MoveView>) -> Option<Action> {
+        if self.pinned.contains(&subnet) {
+            let refused_text = Some(format!("it is pinned here; `nearcrawl move --unpin {subnet}` lets it go"));
+            drop(reply.send(MoveView { subnet, to, refused_text }));
+            return None;
+        }
+        let refused_text = crawler.view().may_move(&subnet, &to).err().map(|why| why.to_string());
+        drop(reply.send(MoveView { subnet, to, refused_text }));
+        Some(Action::Handle(Event::Move { subnet, to }))
     }
 
     /// Has the connection to a member measured, if it is alive.
@@ -578,11 +621,12 @@ fn silent_for(executor: &Executor) -> Option<Millis> {
     Some(executor.store_silent_for()).filter(is_told).map(millis)
 }
 
-/// A subnet is handed over; says whether that has begun.
-fn move_subnet(crawler: &Crawler, subnet: Subnet, to: AccessPoint, reply: Reply<MoveView>) -> Action {
-    let refused_text = crawler.view().may_move(&subnet, &to).err().map(|why| why.to_string());
-    drop(reply.send(MoveView { subnet, to, refused_text }));
-    Action::Handle(Event::Move { subnet, to })
+/// A subnet of ours is to stay, or may move again; any may that is not ours any more.
+fn pin(crawler: &Crawler, subnet: Subnet, pinned: bool, reply: Reply<PinView>) -> Option<Action> {
+    let not_ours = crawler.view().may_move(&subnet, &crawler.me()).err().filter(|why| *why == Immovable::NotOurs);
+    let Some(why) = not_ours.filter(|_| pinned) else { return Some(Action::Pin { subnet, pinned, reply }) };
+    drop(reply.send(PinView { subnet, pinned: false, refused_text: Some(why.to_string()) }));
+    None
 }
 
 /// Members that are not alive are given up for good; says which are alive.

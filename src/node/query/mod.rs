@@ -23,8 +23,8 @@ use nearcrawl_model::{
     time::Millis,
     url::{Host, PageUrl},
     view::{
-        DeclaredLostView, EventsView, LeaveView, MeasuredTransfer, MemberView, MoveView, OwnershipView, RefusedSeed, SeedView, ServersPage,
-        StatusView, Subject, WhyView,
+        DeclaredLostView, EventsView, LeaveView, MeasuredTransfer, MemberView, MoveView, OwnershipView, PinView, RefusedSeed, SeedView,
+        ServersPage, StatusView, Subject, WhyView,
     },
 };
 use std::time::Duration;
@@ -272,6 +272,15 @@ pub enum Query {
         bytes: u64,
         /// Where it is sent how many came.
         reply: MeasureReply,
+    },
+    /// Keep a subnet here, or let it move again.
+    Pin {
+        /// The subnet.
+        subnet: Subnet,
+        /// Whether it is to stay.
+        pinned: bool,
+        /// Where it is sent whether it is so.
+        reply: Reply<PinView>,
     },
     /// Hand a subnet over to another member.
     Move {

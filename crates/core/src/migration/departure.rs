@@ -32,8 +32,15 @@ impl Departure {
         self.refused.clear();
     }
 
-    /// What goes next before a rest until then: at most so many.
-    pub(super) fn next(&mut self, cx: &Context, around: &Surroundings<'_>, back_at: WallTime, most: usize) -> Vec<Proposal> {
+    /// What goes next before a rest until then: at most so many, and nothing that is pinned here.
+    pub(super) fn next(
+        &mut self,
+        cx: &Context,
+        around: &Surroundings<'_>,
+        back_at: WallTime,
+        most: usize,
+        pinned: &BTreeSet<Subnet>,
+    ) -> Vec<Proposal> {
         let mut found: Vec<Proposal> = Vec::new();
         if most == 0 || self.refused.len() >= MAX_NOTED {
             return found;
@@ -43,7 +50,7 @@ impl Departure {
                 break;
             }
             let is_known = found.iter().any(|proposal| proposal.subnet == subnet);
-            if is_known || around.movable_epoch(cx, &subnet).is_none() {
+            if is_known || pinned.contains(&subnet) || around.movable_epoch(cx, &subnet).is_none() {
                 continue;
             }
             if let Some(to) = self.nearest(cx, around, &subnet) {

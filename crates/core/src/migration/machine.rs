@@ -19,6 +19,7 @@ use nearcrawl_model::{
     time::WallTime,
     url::Host,
 };
+use std::collections::BTreeSet;
 
 /// Subnets that move, those that should, and who had them.
 #[derive(Default)]
@@ -29,6 +30,8 @@ pub(crate) struct Migration {
     judge: Judge,
     load: Load,
     history: OwnershipHistories,
+    /// Subnets that stay here, whoever is nearer or less busy; as many as the operator named.
+    pinned: BTreeSet<Subnet>,
 }
 
 /// What is judged.
@@ -48,7 +51,8 @@ impl Migration {
     /// Counts what is under way; now and then looks whether we are too busy and gives subnets away.
     pub(crate) fn tick_load(&mut self, cx: &mut Context, around: &Surroundings<'_>) {
         if let Some(loads) = self.load.tick(cx, around) {
-            let candidates = self.judge.shed_candidates(&loads);
+            let mut candidates = self.judge.shed_candidates(&loads);
+            candidates.retain(|candidate| !self.pinned.contains(&candidate.unit));
             let proposals = loads.shed(cx, candidates);
             self.propose(cx, around, proposals);
         }
@@ -74,15 +78,20 @@ impl Migration {
 impl Migration {
     /// Begins to hand subnets of ours over, as far as that can be done now.
     pub(crate) fn propose(&mut self, cx: &mut Context, around: &Surroundings<'_>, proposals: impl IntoIterator<Item = Proposal>) {
-        for proposal in proposals {
+        for proposal in proposals.into_iter().filter(|proposal| !self.pinned.contains(&proposal.subnet)) {
             self.outgoing.offer(cx, around, proposal);
         }
+    }
+
+    /// The operator keeps these subnets here from now on, and no others.
+    pub(crate) fn pin(&mut self, subnets: BTreeSet<Subnet>) {
+        self.pinned = subnets;
     }
 
     /// This access point will ask nothing until then: subnets that have work meanwhile go, as many at a time as may.
     pub(crate) fn depart(&mut self, cx: &mut Context, around: &Surroundings<'_>, back_at: WallTime) {
         let room = MAX_OUTGOING.saturating_sub(self.outgoing.len());
-        let proposals = self.departure.next(cx, around, back_at, room);
+        let proposals = self.departure.next(cx, around, back_at, room, &self.pinned);
         self.propose(cx, around, proposals);
     }
 
@@ -110,6 +119,10 @@ impl Migration {
 
     /// Takes a hand-over one step further, if it is time.
     pub(crate) fn step(&mut self, cx: &mut Context, around: &Surroundings<'_>, subnet: Subnet) {
+        let is_released = self.outgoing.stage_of(&subnet) == Some(Stage::Releasing);
+        if self.pinned.contains(&subnet) && !is_released {
+            return self.call_off(cx, subnet);
+        }
         match self.outgoing.next_step(cx, around, &subnet) {
             Step::Wait => {}
             Step::CallOff => self.call_off(cx, subnet),

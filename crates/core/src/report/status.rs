@@ -101,6 +101,7 @@ pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
         version: outside.version,
         uptime_ms: view.context.now.moment.since(view.context.started),
         swarm: outside.swarm,
+        pinned_subnets: Vec::new(),
         addresses: outside.addresses,
         reachability: outside.reachability,
         contact: outside.contact,

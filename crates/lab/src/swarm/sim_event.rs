@@ -102,6 +102,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Wanted(_)
         | Event::Leave
         | Event::Move { .. }
+        | Event::Pinned(_)
         | Event::Drain
         | Event::Reached(_)
         | Event::Asked { .. }

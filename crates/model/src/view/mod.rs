@@ -116,6 +116,10 @@ pub struct StatusView {
     pub delegation: DelegationView,
     /// How subnets move to better owners.
     pub migration: MigrationView,
+    /// Its subnets that its operator pinned: neither nearness nor load moves them.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>)]
+    pub pinned_subnets: Vec<Subnet>,
     /// URLs that wait for their turn here.
     pub waiting_urls: u64,
     /// URLs on their way to other owners, not yet acknowledged.
@@ -534,6 +538,18 @@ pub struct MoveView {
     #[schema(value_type = String)]
     pub to: AccessPoint,
     /// Why it stays, in a sentence; none if the hand-over has begun.
+    pub refused_text: Option<String>,
+}
+
+/// The answer to a subnet that is to stay, or may move again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PinView {
+    /// The subnet.
+    #[schema(value_type = String)]
+    pub subnet: Subnet,
+    /// Whether it is pinned now.
+    pub pinned: bool,
+    /// Why nothing was changed, in a sentence; none if it is as was asked.
     pub refused_text: Option<String>,
 }
 

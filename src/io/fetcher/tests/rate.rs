@@ -6,7 +6,7 @@ use super::{
     secure::{SecureSite, test_tls},
     site::{Site, answer},
 };
-use nearcrawl_model::fetch::{FetchPurpose, FetchReport};
+use nearcrawl_model::fetch::{FetchPurpose, FetchReport, FetchRule};
 use std::{
     sync::{
         Arc,
@@ -69,6 +69,26 @@ async fn many_connections_keep_to_the_rate_together_and_none_of_them_fails() {
     let most = most.load(Ordering::Relaxed);
     assert!(most <= RATE / 10, "{most} bytes ahead of the rate");
     assert!(reports.iter().any(|report| report.first_byte_us.is_none()), "what waited here measures no server");
+}
+
+/// A no must be heard whatever the operator's limits say: it is counted, and does not wait.
+#[tokio::test]
+async fn the_look_for_an_opt_out_goes_out_when_all_bytes_are_spent_and_before_what_waits() {
+    let site = Site::always(vec![answer("200 OK", "Content-Type: text/plain\r\n", b"no-crawl")]).await;
+    let fetcher = paced(vec![site.address.port()]);
+    let wire = fetcher.wire();
+    // A minute's worth of the rate is taken.
+    wire.spend(60 * RATE);
+    wire.allow(0);
+    wire.close(true);
+    let page = fetcher.fetch(order(site.address, "/")).await;
+    assert_eq!(page.outcome, super::FetchOutcome::Failed(nearcrawl_model::fetch::FetchError::Cancelled));
+    let mut look = order_as(&format!("http://{}/", site.address), site.address.ip(), FetchPurpose::Robots);
+    look.reason.rule = FetchRule::OptOut;
+    let (before, begun) = (wire.moved(), Instant::now());
+    let report = fetcher.fetch(look).await;
+    assert!(matches!(report.outcome, super::FetchOutcome::Robots { status: 200, .. }), "{:?}", report.outcome);
+    assert!(wire.moved() > before && begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

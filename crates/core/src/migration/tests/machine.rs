@@ -290,3 +290,17 @@ fn an_access_is_judged_when_it_is_complete_and_says_nothing_of_servers_that_are_
     }
     assert_eq!(played.cx.counters.accesses_judged, 1, "nothing moves by this rule");
 }
+
+#[test]
+fn a_pinned_subnet_is_neither_offered_nor_handed_over_until_it_is_unpinned() {
+    let mut played = Played::owning([1, 2]);
+    let to = played.other.me;
+    played.migration.pin([subnet(2)].into());
+    assert!(played.propose(2, to).is_empty());
+    assert_eq!(played.propose(1, to).len(), 1, "the others go");
+    played.migration.pin([subnet(1), subnet(2)].into());
+    played.step(1_000);
+    assert_eq!(played.migration.stage_of(&subnet(1)), None, "what was on its way stays, too");
+    played.migration.pin(BTreeSet::new());
+    assert_eq!(played.propose(2, to).len(), 1);
+}
