@@ -215,6 +215,10 @@ impl OptOutKey {
             (OptOutSubject::Domain(_), OptOutProof::File) => {
                 Err(wrong("a file proves one host only: a domain is opted out by a TXT record or an operator's order"))
             }
+            // Who answers for a whole registry? Its own proof would do.
+            (OptOutSubject::Host(host), OptOutProof::Order) if host.address().is_none() && host.registrable().is_none() => {
+                Err(wrong(format!("{host} is a public suffix, below which names have different owners: name a host")))
+            }
             (subject, _) => subject.check(),
         }
     }
@@ -424,6 +428,14 @@ mod tests {
         let by = AccessPoint(key.verifying_key().to_bytes());
         let subject = OptOutSubject::read("museum.or.ke", false).unwrap();
         Statement { by, key: OptOutKey { subject, proof: OptOutProof::Txt }, revision: 1, stops: true, at: WallTime(5) }
+    }
+
+    #[test]
+    fn no_operator_answers_for_a_public_suffix() {
+        for (name, fits) in [("ke", false), ("co.za", false), ("museum.or.ke", true), ("b.co.za", true)] {
+            let subject = OptOutSubject::read(name, false).unwrap();
+            assert_eq!(OptOutKey { subject, proof: OptOutProof::Order }.check().is_ok(), fits, "{name}");
+        }
     }
 
     #[test]
