@@ -73,7 +73,7 @@ pub async fn run(args: RunArgs) -> Result<(), CommandError> {
     }
     let checks = startable(&config)?;
     logging::begin(&config.log)?;
-    for warning in config.warnings().into_iter().chain(little_memory(&config)) {
+    for warning in checks.warnings(&config).into_iter().chain(little_memory(&config)) {
         tracing::warn!("{warning}");
     }
     node::run::run(config, checks, reloads).await.map_err(of_node)
@@ -114,8 +114,7 @@ fn startable(config: &Config) -> Result<StartChecks, CommandError> {
 pub fn check(args: &CheckArgs) -> Result<String, CommandError> {
     let config = args.config.load()?;
     let what = args.config.path().map_or("the built-in values".to_owned(), |path| path.display().to_string());
-    startable(&config)?;
-    let warnings_text = config.warnings().into_iter().chain(little_memory(&config)).collect();
+    let warnings_text = startable(&config)?.warnings(&config).into_iter().chain(little_memory(&config)).collect();
     let view = CheckView { config: args.config.path().map(Path::to_owned), ready_to_run: true, warnings_text };
     if args.json {
         return json(&view);

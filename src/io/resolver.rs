@@ -5,9 +5,10 @@ mod line;
 
 use crate::io::fetcher::{Waits, Wire};
 use hickory_resolver::{
+    TokioResolver,
     config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig as Servers},
     lookup::Lookup,
-    net::{DnsError, NetError, NoRecords},
+    net::{DnsError, NetError, NoRecords, runtime::TokioRuntimeProvider},
     proto::{
         op::ResponseCode,
         rr::{Name, RData, RecordType},
@@ -250,6 +251,18 @@ impl Resolver {
         let address = allowed.clone().find(|address| Some(*address) == pinned).or_else(|| allowed.min())?;
         Some(LocatedHost { host: host.clone(), address, valid_for: valid_for.clamp(self.shortest_pin, MAX_PIN) })
     }
+}
+
+/// A resolver's configuration that asks these name servers.
+pub(crate) fn asking(servers: &[SocketAddr]) -> Servers {
+    Servers::from_name_servers(servers.iter().copied().map(name_server).collect())
+}
+
+/// The addresses of a member's name, by these name servers.
+pub(crate) async fn addresses(name: &str, servers: &[SocketAddr]) -> std::io::Result<Vec<IpAddr>> {
+    let resolver = TokioResolver::builder_with_config(asking(servers), TokioRuntimeProvider::default()).build();
+    let found = resolver.map_err(std::io::Error::other)?.lookup_ip(name).await.map_err(std::io::Error::other)?;
+    Ok(found.iter().collect())
 }
 
 fn name_server(address: SocketAddr) -> NameServerConfig {

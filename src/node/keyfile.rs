@@ -60,6 +60,10 @@ fn writable(directory: &Path) -> Result<(), (PathBuf, io::Error)> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return failed(error),
             Ok(found) if !found.is_dir() => return failed(io::ErrorKind::NotADirectory.into()),
+            // No directory can be made there, whatever the system says of rights.
+            Ok(_) if at != directory && (at.starts_with("/proc") || at.starts_with("/sys")) => {
+                return failed(io::ErrorKind::PermissionDenied.into());
+            }
             Ok(_) => return may_write(at).or_else(failed),
         }
     }

@@ -256,6 +256,7 @@ pub fn swarm_config(
         bootstrap: config.swarm.bootstrap.clone(),
         allow_ranges: config.crawl.allow_ranges.clone(),
         source_address: config.crawl.source_address,
+        name_servers: config.dns.servers.clone(),
         pre_shared_key,
         secrets,
         hierarchy_hash: hierarchy.hash(),

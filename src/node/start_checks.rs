@@ -13,13 +13,22 @@ use super::{
     snapshot_store::{Given, edition_of},
 };
 use crate::io::{
+    machine,
     resolver::Resolver,
     sockets::could_bind,
     store::Store,
     swarm::{self, Carrier},
 };
-use nearcrawl_model::{access_point::AccessPoint, admission::SignedAdmission, fingerprint::FingerprintKey, time::WallTime};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    admission::{AdmissionMode, SignedAdmission},
+    fingerprint::FingerprintKey,
+    time::WallTime,
+};
 use std::net::SocketAddr;
+
+/// With less free disk than this nothing new is fetched, in bytes.
+pub(super) const MIN_FREE: u64 = 256 << 20;
 
 /// A configuration with which a daemon can start, as far as that can be known beforehand, and what had to be read to know it.
 #[derive(Clone, Debug)]
@@ -49,6 +58,39 @@ impl StartChecks {
         setup::web_clients(config, FingerprintKey([0; 16]))?;
         let certificate = admission_files::certificate(config)?;
         Ok(StartChecks { given: Given::read(config)?, pre_shared_key, certificate, access_point: keyfile::known(config) })
+    }
+
+    /// What is allowed but will not work as it is probably meant, one sentence each: of the configuration and of what was read beside it.
+    pub fn warnings(&self, config: &Config) -> Vec<String> {
+        let mut warnings = config.warnings();
+        let (rule, me) = (&config.admission.rule, self.access_point);
+        if rule.mode == AdmissionMode::Invite && self.certificate.is_none() {
+            let what = "admission.mode = \"invite\", and there is no certificate in the state directory: members of the swarm will not let this access \
+                        point in until `nearcrawl swarm join` has put one there";
+            warnings.push(what.to_owned());
+        }
+        if let Some(me) = me.filter(|me| rule.mode == AdmissionMode::Closed && !rule.members.contains(me)) {
+            warnings.push(format!("admission.members lacks this access point, {me}: it lets the others in, and is no member itself"));
+        }
+        let others = config.swarm.advertise.iter().filter(|address| {
+            let named = address.rsplit_once("/p2p/").and_then(|(_, peer)| peer.parse::<AccessPoint>().ok());
+            named.zip(me).is_some_and(|(named, me)| named != me)
+        });
+        warnings.extend(
+            others.map(|address| format!("swarm.advertise = \"{address}\" ends in the peer id of another access point than this one")),
+        );
+        // The directory may still have to be made.
+        let existing = config.state_dir.ancestors().find(|at| at.is_dir());
+        if let Some(free) = existing.and_then(|at| machine::free_bytes(at).ok()).filter(|free| *free < MIN_FREE) {
+            let what = format!(
+                "{} MiB are free on the disk of {}: below {} MiB nothing is fetched",
+                free >> 20,
+                config.state_dir.display(),
+                MIN_FREE >> 20
+            );
+            warnings.push(what);
+        }
+        warnings
     }
 
     /// The day of the latest source of its hierarchy, counted from 1970; none if no source has a date.

@@ -31,7 +31,10 @@ fn judge(config: &Config, me: Option<AccessPoint>, certificate: Option<&SignedAd
         |found: String| Finding::new(CHECK, State::Failed, found),
     );
     match (rule.mode, me, certificate) {
-        (AdmissionMode::Open, ..) => Finding::good(CHECK, "the swarm is open: members need no certificate").by("admission.mode"),
+        (AdmissionMode::Open, ..) => {
+            Finding::good(CHECK, "this access point lets everybody in; whom its members let in is their operators' to say")
+                .by("admission.mode")
+        }
         (AdmissionMode::Closed, None, _) => new().by("admission.members"),
         (AdmissionMode::Closed, Some(me), _) if rule.members.contains(&me) => {
             Finding::good(CHECK, format!("{me} is on the list of members")).by("admission.members")

@@ -12,7 +12,7 @@ use crate::{
     },
     io::{
         machine, sockets,
-        swarm::{Carrier, Reader, ReaderConfig, listen_address},
+        swarm::{Carrier, Reader, listen_address},
     },
     node::{NodeError, StartChecks, clock, config::Config, memory_limit},
 };
@@ -29,7 +29,7 @@ const ENOUGH_DISK: u64 = 2 << 30;
 const OTHER_FILES: u64 = 512;
 
 /// How long a member may take to answer, connecting included.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// What the daemon will do, in sentences.
 pub(super) fn intent(config: &Config) -> Vec<String> {
@@ -86,7 +86,7 @@ pub(super) async fn all(config: &Config) -> Vec<Finding> {
     findings.push(dns(config).await);
     findings.push(wall_clock(checked.as_ref()));
     for member in &config.swarm.bootstrap {
-        findings.push(asked(config, checked.as_ref(), member).await);
+        findings.push(asked(config, checked.as_ref(), status.as_ref(), member).await);
     }
     findings.extend(match &status {
         Some(status) => reachability::told(config, &status.reachability),
@@ -98,10 +98,11 @@ pub(super) async fn all(config: &Config) -> Vec<Finding> {
 
 /// Whether `run` would start, and what `check` warns of.
 fn started(config: &Config, checked: &Result<StartChecks, NodeError>) -> Finding {
-    if let Err(why) = checked {
-        return Finding::new("configuration", State::Failed, why.to_string()).remedy("nearcrawl check explains it");
-    }
-    match config.warnings().first() {
+    let warnings = match checked {
+        Ok(checked) => checked.warnings(config),
+        Err(why) => return Finding::new("configuration", State::Failed, why.to_string()).remedy("nearcrawl check explains it"),
+    };
+    match warnings.first() {
         None => Finding::good("configuration", "no mistakes"),
         Some(warning) => Finding::new("configuration", State::Warning, warning).remedy("nearcrawl check lists all warnings"),
     }
@@ -143,7 +144,7 @@ fn ports(config: &Config) -> Vec<Finding> {
         Carrier::Udp => sockets::is_free_by_udp(address),
     };
     let look = |((address, carrier), key)| match is_free(address, carrier) {
-        Ok(()) => Finding::good("port", format!("{address} is free")).by(key),
+        Ok(()) => Finding::good("port", format!("{address} ({}) is free", in_words(carrier))).by(key),
         Err(why) => {
             let remedy = match why.kind() {
                 std::io::ErrorKind::AddrInUse => "end the program that holds it (ss -ltunp shows which), or choose another port",
@@ -152,10 +153,17 @@ fn ports(config: &Config) -> Vec<Finding> {
                 }
                 _ => "choose a port from 1024 on",
             };
-            Finding::new("port", State::Failed, format!("{address}: {why}")).by(key).remedy(remedy)
+            Finding::new("port", State::Failed, format!("{address} ({}): {why}", in_words(carrier))).by(key).remedy(remedy)
         }
     };
     swarm.chain(api).map(look).collect()
+}
+
+fn in_words(carrier: Carrier) -> &'static str {
+    match carrier {
+        Carrier::Tcp => "TCP",
+        Carrier::Udp => "UDP",
+    }
 }
 
 /// How much room there is. Whether the directory can be written to is among the checks of a start.
@@ -220,18 +228,30 @@ fn today() -> i64 {
 }
 
 /// Whether a member to join through answers, and if not, why.
-async fn asked(config: &Config, checked: Option<&StartChecks>, member: &str) -> Finding {
+async fn asked(config: &Config, checked: Option<&StartChecks>, status: Option<&StatusView>, member: &str) -> Finding {
     let key = checked.and_then(StartChecks::pre_shared_key);
     if checked.is_none() && config.swarm.pre_shared_key_file.is_some() {
         let found = format!("{member} is asked when the configuration has no mistakes: the pre-shared key is read with it");
         return Finding::new("member", State::NotChecked, found).by("swarm.bootstrap");
     }
-    let reader = ReaderConfig { source_address: config.crawl.source_address, pre_shared_key: key };
+    // The daemon that runs knows more than a program that is no member: whether it was let in.
+    let refused = status.and_then(|status| status.connection_errors_text.as_ref()).filter(|why| why.contains("refuses this access point"));
+    let reader = reachability::reader(config, key);
     match Reader::connect(&reader, member, PATIENCE).await {
+        Ok(_) if refused.is_some() => {
+            let found = format!("{member} answers, but this access point is not let in: {}", refused.map_or("", String::as_str));
+            Finding::new("member", State::Failed, found)
+                .by("admission.mode")
+                .remedy("ask its operator for an invitation (nearcrawl swarm join)")
+        }
+        Ok(_) if status.is_none() => {
+            let found = format!("{member} answers; whether it lets this access point in is seen when the daemon runs");
+            Finding::good("member", found).by("swarm.bootstrap")
+        }
         Ok(_) => Finding::good("member", format!("{member} answers")).by("swarm.bootstrap"),
         Err(why) => Finding::new("member", State::Failed, format!("{member}: {why}"))
             .by("swarm.bootstrap")
-            .remedy("ask its operator for an address of `nearcrawl status` there; is the port open, and the pre-shared key the same?"),
+            .remedy("ask its operator for an address of `nearcrawl status` there"),
     }
 }
 

@@ -31,6 +31,11 @@ fn forward(config: &Config) -> String {
     )
 }
 
+/// How members are asked: as the daemon connects.
+pub(super) fn reader(config: &Config, pre_shared_key: Option<[u8; 32]>) -> ReaderConfig {
+    ReaderConfig { source_address: config.crawl.source_address, pre_shared_key, name_servers: config.dns.servers.clone() }
+}
+
 /// Members, by the ends of their ids.
 fn names<'a>(members: impl IntoIterator<Item = &'a AccessPoint>) -> String {
     let names: Vec<_> = members.into_iter().map(|member| format!("…{}", member.short())).collect();
@@ -124,8 +129,7 @@ pub(super) async fn tried(config: &Config, checked: Option<&StartChecks>, is_fre
         let finding = Finding::new(CHECK, State::NotChecked, format!("{found}; {}", guess())).by("swarm.bootstrap");
         return vec![finding.remedy("name a member to ask: --bootstrap, or swarm.bootstrap")];
     }
-    let reader =
-        ReaderConfig { source_address: config.crawl.source_address, pre_shared_key: checked.and_then(StartChecks::pre_shared_key) };
+    let reader = reader(config, checked.and_then(StartChecks::pre_shared_key));
     let mut last = None;
     for member in config.swarm.bootstrap.iter().take(MAX_ASKED) {
         match seen_from(&reader, member, &config.swarm.listen, PATIENCE).await {

@@ -429,3 +429,28 @@ async fn questions_keep_to_their_rate_repeated_ones_included_and_their_bytes_are
     // The last repetition goes out without anybody behind it.
     assert!(begun.elapsed() >= Duration::from_millis(250) * (u32::try_from(sent).unwrap() - 2), "{sent} in {:?}", begun.elapsed());
 }
+
+/// Members' names are asked of the configured name servers, too, and who is not there is no matter of a key.
+#[tokio::test]
+async fn names_of_members_are_looked_up_where_the_operator_said() {
+    let dns = Dns::start(|name, kind| match (name, kind) {
+        ("member.test.", RecordType::A) => Reply::Records(vec![a(name, 60, "127.0.0.1")]),
+        ("member.test.", _) => Reply::Records(Vec::new()),
+        _ => Reply::Code(ResponseCode::NXDomain),
+    })
+    .await;
+    let reader = crate::io::swarm::ReaderConfig { name_servers: vec![dns.address], ..Default::default() };
+    let refused = async |address: &str| {
+        crate::io::swarm::Reader::connect(&reader, address, Duration::from_secs(20))
+            .await
+            .err()
+            .map(|why| why.to_string())
+            .unwrap_or_default()
+    };
+    let there = refused("/dns4/member.test/tcp/9").await;
+    assert!(there.contains("nothing listens at that port"), "{there}");
+    let nowhere = refused("/dns4/other.test/tcp/9").await;
+    assert!(nowhere.contains("there is no such name"), "{nowhere}");
+    assert!(dns.asked.lock().unwrap().iter().any(|(name, ..)| name == "member.test."));
+    assert_eq!(addresses("member.test.", &[dns.address]).await.unwrap(), ["127.0.0.1".parse::<IpAddr>().unwrap()]);
+}

@@ -3,7 +3,11 @@
 use super::hello::SwarmSecrets;
 use ipnetwork::IpNetwork;
 use nearcrawl_model::admission::{Gate, SignedAdmission};
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 /// How this access point takes part.
 #[derive(Clone, Debug)]
@@ -19,6 +23,8 @@ pub struct SwarmConfig {
     pub allow_ranges: Vec<IpNetwork>,
     /// Outgoing connections come from this address.
     pub source_address: Option<IpAddr>,
+    /// Who is asked for the addresses of members' names; nobody in particular for those that the system asks.
+    pub name_servers: Vec<SocketAddr>,
     /// Only peers with the same key can connect at all.
     pub pre_shared_key: Option<[u8; 32]>,
     /// The swarm; none to join that of the first member that lets us in.
@@ -57,6 +63,7 @@ impl Default for SwarmConfig {
             bootstrap: Vec::new(),
             allow_ranges: Vec::new(),
             source_address: None,
+            name_servers: Vec::new(),
             pre_shared_key: None,
             secrets: None,
             gate: Arc::default(),

@@ -3,6 +3,7 @@
 //! and any other program does neither. Nothing of this access point is told on it.
 
 use super::{dialling::Dialable, source};
+use crate::io::resolver;
 use libp2p::{Multiaddr, multiaddr::Protocol, swarm::DialError};
 use std::{
     collections::BTreeSet,
@@ -73,6 +74,26 @@ impl Found {
     }
 }
 
+/// How it is looked.
+#[derive(Clone, Debug)]
+pub(super) struct Looker {
+    /// From this address.
+    pub(super) source: Option<IpAddr>,
+    /// Whether there is a pre-shared key here.
+    pub(super) key: bool,
+    /// Which addresses may be dialled; all if there is none.
+    pub(super) dialable: Option<Dialable>,
+    /// Who is asked for the addresses of names; nobody in particular for those that the system asks.
+    pub(super) name_servers: Vec<SocketAddr>,
+}
+
+impl Looker {
+    /// Why no connection came of it; none if that is not seen from here.
+    pub(super) async fn look(&self, address: &Multiaddr) -> Option<String> {
+        look(address, self).await.ok()?.reason(self.key)
+    }
+}
+
 /// Which members are being looked at, and what came of it.
 #[derive(Debug)]
 pub(super) struct Diagnoses {
@@ -100,18 +121,17 @@ impl Diagnoses {
     }
 
     /// Looks who answers at an address that could not be connected to for `reason`; [`Diagnoses::next`] tells. Not if it is being looked at.
-    pub(super) fn begin(&mut self, address: String, reason: String, (source, key, dialable): (Option<IpAddr>, bool, Dialable)) {
+    pub(super) fn begin(&mut self, address: String, reason: String, looker: Looker) {
         if self.under_way.len() >= MAX_AT_ONCE || !self.under_way.insert(address.clone()) {
             return;
         }
         let tell = self.tell.clone();
         tokio::spawn(async move {
             let found = match address.parse() {
-                Ok(parsed) => look(&parsed, source, &dialable).await.ok(),
+                Ok(parsed) => looker.look(&parsed).await,
                 Err(_) => None,
             };
-            let better = found.and_then(|found| found.reason(key)).unwrap_or(reason);
-            let _ = tell.send((address, better)).await;
+            let _ = tell.send((address, found.unwrap_or(reason))).await;
         });
     }
 
@@ -124,10 +144,12 @@ impl Diagnoses {
 }
 
 /// Connects once more and listens.
-async fn look(address: &Multiaddr, source: Option<IpAddr>, dialable: &Dialable) -> io::Result<Found> {
-    let target = resolved(address).await?;
-    dialable.check(target.ip())?;
-    let mut stream = timeout(CONNECT_WITHIN, source::connect(source, target)).await??;
+async fn look(address: &Multiaddr, looker: &Looker) -> io::Result<Found> {
+    let target = resolved(address, &looker.name_servers).await?;
+    if let Some(dialable) = &looker.dialable {
+        dialable.check(target.ip())?;
+    }
+    let mut stream = timeout(CONNECT_WITHIN, source::connect(looker.source, target)).await??;
     let unasked = heard(&mut stream).await;
     if !unasked.is_empty() {
         return Ok(judged(&unasked));
@@ -160,14 +182,19 @@ async fn heard(stream: &mut TcpStream) -> Vec<u8> {
 }
 
 /// The address and port of a multiaddr; of a name, the first address that it has.
-async fn resolved(address: &Multiaddr) -> io::Result<SocketAddr> {
+async fn resolved(address: &Multiaddr, name_servers: &[SocketAddr]) -> io::Result<SocketAddr> {
     if let Some(target) = source::socket_address(address) {
         return Ok(target);
     }
     let mut parts = address.iter();
     match (parts.next(), parts.next()) {
         (Some(Protocol::Dns(name) | Protocol::Dns4(name) | Protocol::Dns6(name)), Some(Protocol::Tcp(port))) => {
-            tokio::net::lookup_host((name.into_owned(), port)).await?.next().ok_or_else(|| io::ErrorKind::NotFound.into())
+            let mut found = if name_servers.is_empty() {
+                tokio::net::lookup_host((name.into_owned(), port)).await?.collect::<Vec<_>>()
+            } else {
+                resolver::addresses(&name, name_servers).await?.into_iter().map(|address| SocketAddr::new(address, port)).collect()
+            };
+            found.drain(..).next().ok_or_else(|| io::ErrorKind::NotFound.into())
         }
         _ => Err(io::ErrorKind::InvalidInput.into()),
     }

@@ -12,7 +12,7 @@ use super::{
     public::ReaderConfig,
     reason::{self, dial_reason},
     serve::failure_of,
-    transport::{self, Line},
+    transport,
     ways::is_quic,
 };
 use libp2p::{
@@ -88,8 +88,7 @@ struct Asking {
 impl Asking {
     fn new(reader: &ReaderConfig, listen: &[String]) -> Result<Asking, StartError> {
         let keypair = Keypair::generate_ed25519();
-        let line = Line { source: reader.source_address, key: reader.pre_shared_key, ..Line::default() };
-        let transport = transport::direct(&keypair, line)?;
+        let transport = transport::direct(&keypair, reader.line())?;
         let config = request_response::Config::default().with_request_timeout(ANSWERED_WITHIN);
         let behaviour = Outside {
             public: public_behaviour(config.clone(), ProtocolSupport::Outbound),

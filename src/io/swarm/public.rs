@@ -3,6 +3,7 @@
 use super::{
     behaviour::{PublicBehaviour, public_behaviour},
     codec::Arrived,
+    diagnosis::{Diagnoses, Looker},
     messages::AskError,
     reason::dial_reason,
     serve::failure_of,
@@ -16,7 +17,10 @@ use libp2p::{
     swarm::{self, SwarmEvent, dial_opts::DialOpts},
 };
 use nearcrawl_model::message::{PublicRequest, PublicResponse};
-use std::{net::IpAddr, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 /// How a reader connects.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +29,23 @@ pub struct ReaderConfig {
     pub source_address: Option<IpAddr>,
     /// The swarm's pre-shared key, if it has one.
     pub pre_shared_key: Option<[u8; 32]>,
+    /// Who is asked for the addresses of names; nobody in particular for those that the system asks.
+    pub name_servers: Vec<SocketAddr>,
+}
+
+impl ReaderConfig {
+    pub(super) fn line(&self) -> Line {
+        let (source, key, name_servers) = (self.source_address, self.pre_shared_key, self.name_servers.clone());
+        Line { source, key, name_servers, ..Line::default() }
+    }
+
+    /// Who answers at an address with which no connection came about, if that is not a member like this one: another program, or a member with
+    /// another pre-shared key.
+    async fn diagnosed(&self, target: &Multiaddr, reason: String) -> String {
+        let key = self.pre_shared_key.is_some();
+        let looker = Looker { source: self.source_address, key, dialable: None, name_servers: self.name_servers.clone() };
+        looker.look(target).await.unwrap_or(reason)
+    }
 }
 
 /// Sends a public request to the access point at this multiaddr; neither side needs to know the other.
@@ -57,23 +78,28 @@ impl Reader {
         let target: Multiaddr =
             address.parse().map_err(|_| unreachable(format!("{address:?} is not a multiaddr; write it like /ip4/192.0.2.1/tcp/4817")))?;
         let keypair = Keypair::generate_ed25519();
-        let line = Line { source: reader.source_address, key: reader.pre_shared_key, ..Line::default() };
-        let transport = transport::tcp(&keypair, line).map_err(|error| unreachable(error.to_string()))?;
+        let line = reader.line();
+        let transport = transport::direct(&keypair, line).map_err(|error| unreachable(error.to_string()))?;
         let behaviour: PublicBehaviour =
             public_behaviour(request_response::Config::default().with_request_timeout(timeout), ProtocolSupport::Outbound);
         let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(timeout);
         let mut libp2p = swarm::Swarm::new(transport, behaviour, keypair.public().to_peer_id(), config);
-        libp2p.dial(DialOpts::from(target)).map_err(|error| unreachable(dial_reason(&error)))?;
+        libp2p.dial(DialOpts::from(target.clone())).map_err(|error| unreachable(dial_reason(&error)))?;
         let connecting = async {
             loop {
                 match libp2p.select_next_some().await {
                     SwarmEvent::ConnectionEstablished { peer_id, .. } => return Ok(peer_id),
-                    SwarmEvent::OutgoingConnectionError { error, .. } => return Err(unreachable(dial_reason(&error))),
+                    SwarmEvent::OutgoingConnectionError { error, .. } => return Err(error),
                     _ => {}
                 }
             }
         };
-        let peer = tokio::time::timeout(timeout, connecting).await.unwrap_or(Err(AskError::TimedOut))?;
+        let peer = match tokio::time::timeout(timeout, connecting).await {
+            Ok(Ok(peer)) => peer,
+            Ok(Err(error)) if Diagnoses::helps(&error) => return Err(unreachable(reader.diagnosed(&target, dial_reason(&error)).await)),
+            Ok(Err(error)) => return Err(unreachable(dial_reason(&error))),
+            Err(_) => return Err(AskError::TimedOut),
+        };
         Ok(Reader { libp2p, peer, timeout })
     }
 

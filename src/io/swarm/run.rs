@@ -9,7 +9,7 @@ use super::{
     brief::{BriefEvent, BriefId, BriefStreams},
     channel::Channel,
     config::{StartError, SwarmConfig},
-    diagnosis::Diagnoses,
+    diagnosis::{Diagnoses, Looker},
     dialling::{DialLimits, Dialable, ip_of},
     gossip_limits::GossipLimits,
     hello::Hello,
@@ -74,7 +74,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// How a member connects.
 fn line_of(config: &SwarmConfig, dialable: &Dialable, counters: &SwarmCounters) -> Line {
     let (source, key, meter) = (config.source_address, config.pre_shared_key, Arc::clone(&counters.meter));
-    Line { source, key, dialable: Some(dialable.clone()), meter }
+    Line { source, key, dialable: Some(dialable.clone()), name_servers: config.name_servers.clone(), meter }
 }
 
 /// The swarm; see [`Swarm::start`].
@@ -318,9 +318,17 @@ impl Runner {
 
     /// Says why, after a closer look where the operator named a member and something else may answer.
     fn dial_failed(&mut self, address: String, error: &swarm::DialError) {
-        let reason = dial_reason(error);
+        let reason = match error {
+            swarm::DialError::WrongPeerId { obtained, .. } if obtained == self.libp2p.local_peer_id() => reason::ITSELF.to_owned(),
+            error => dial_reason(error),
+        };
         if self.config.bootstrap.contains(&address) && Diagnoses::helps(error) {
-            let ours = (self.config.source_address, self.config.pre_shared_key.is_some(), self.dialable.clone());
+            let ours = Looker {
+                source: self.config.source_address,
+                key: self.config.pre_shared_key.is_some(),
+                dialable: Some(self.dialable.clone()),
+                name_servers: self.config.name_servers.clone(),
+            };
             self.diagnoses.begin(address, reason, ours);
         } else {
             self.outbox.push_back(SwarmEvent::DialFailed { address, reason });

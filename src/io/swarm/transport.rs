@@ -7,6 +7,8 @@ use super::{
     quic::Quic,
     source::SourceBound,
 };
+use crate::io::resolver;
+use hickory_resolver::config::ResolverOpts;
 use libp2p::{
     PeerId, Transport,
     core::{muxing::StreamMuxerBox, transport::Boxed, upgrade::Version},
@@ -15,7 +17,11 @@ use libp2p::{
     identity::Keypair,
     noise, pnet, relay, yamux,
 };
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 /// How long connecting may take, all handshakes included.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -32,13 +38,16 @@ pub(super) struct Line {
     pub(super) key: Option<[u8; 32]>,
     /// Which addresses may be dialled; all if there is none.
     pub(super) dialable: Option<Dialable>,
+    /// Who is asked for the addresses of names; nobody in particular for those that the system asks.
+    pub(super) name_servers: Vec<SocketAddr>,
     /// Where its bytes are counted.
     pub(super) meter: Arc<SwarmMeter>,
 }
 
 /// TCP alone, for a program that is no member.
 pub(super) fn tcp(keypair: &Keypair, line: Line) -> Result<Secure, StartError> {
-    Ok(named(direct_tcp(keypair, line)?))
+    let name_servers = line.name_servers.clone();
+    Ok(named(direct_tcp(keypair, line)?, &name_servers))
 }
 
 /// TCP and QUIC.
@@ -46,11 +55,11 @@ pub(super) fn direct(keypair: &Keypair, line: Line) -> Result<Secure, StartError
     if line.key.is_some() {
         return tcp(keypair, line);
     }
-    let meter = Arc::clone(&line.meter);
+    let (meter, name_servers) = (Arc::clone(&line.meter), line.name_servers.clone());
     let counted =
         move |(peer, connection), endpoint| (peer, StreamMuxerBox::new(MeteredStreams::quic(peer, connection, &meter, &endpoint)));
     let quic = Quic::new(keypair, line.dialable.clone()).map(counted).boxed();
-    Ok(named(quic.or_transport(direct_tcp(keypair, line)?).map(|either, _| either.into_inner()).boxed()))
+    Ok(named(quic.or_transport(direct_tcp(keypair, line)?).map(|either, _| either.into_inner()).boxed(), &name_servers))
 }
 
 /// TCP, QUIC, and connections through members that relay.
@@ -60,7 +69,10 @@ pub(super) fn all(keypair: &Keypair, line: Line, relayed: relay::client::Transpo
 }
 
 /// Names in multiaddrs need a resolver; a machine without a readable resolv.conf can still use addresses.
-fn named(transport: Secure) -> Secure {
+fn named(transport: Secure, name_servers: &[SocketAddr]) -> Secure {
+    if !name_servers.is_empty() {
+        return dns::tokio::Transport::custom(transport, resolver::asking(name_servers), ResolverOpts::default()).boxed();
+    }
     match hickory_resolver::system_conf::read_system_conf() {
         Ok((config, options)) => dns::tokio::Transport::custom(transport, config, options).boxed(),
         Err(error) => {

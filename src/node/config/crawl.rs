@@ -126,7 +126,7 @@ impl CrawlConfig {
             min_delay: section.take("min_delay", default.min_delay, values::duration(Duration::ZERO..=Duration::from_secs(3600))),
             delay_factor: section.take("delay_factor", default.delay_factor, values::whole(0..=1000)),
             product_token: section.take("product_token", default.product_token, product_token),
-            ports: section.list("ports", default.ports, values::whole(1..=u16::MAX)),
+            ports: section.list("ports", default.ports, web_port),
             allow_ranges: section.list("allow_ranges", default.allow_ranges, narrow_range),
             deny_ranges: section.list("deny_ranges", default.deny_ranges, values::range),
             deny_hosts: section.list("deny_hosts", default.deny_hosts, values::host),
@@ -151,11 +151,60 @@ fn price(value: &DeValue<'_>) -> Parsed<Price> {
     price.ok_or_else(|| "write new external hosts for a request as a number from 0 to 1000, like 0.004".to_owned())
 }
 
+/// Ports of other services that the Fetch Standard lets no program ask for pages, of those that are common.
+const OTHER_SERVICES: &[u16] = &[
+    1, 7, 9, 13, 15, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 79, 110, 111, 113, 119, 123, 135, 137, 139, 143, 161, 179, 389, 465, 512,
+    513, 514, 515, 540, 548, 554, 587, 601, 636, 989, 990, 993, 995, 1723, 2049, 3659, 5060, 5061, 6000, 6667, 6697,
+];
+
+/// A port at which there may be a web server.
+fn web_port(value: &DeValue<'_>) -> Parsed<u16> {
+    let port = values::whole(1..=u16::MAX)(value)?;
+    if OTHER_SERVICES.contains(&port) {
+        return Err(
+            "this is the port of another service, whose operators take a request for a page for an attack; browsers refuse it, too"
+                .to_owned(),
+        );
+    }
+    Ok(port)
+}
+
+/// What others' crawlers are called: robots.txt files mean those by it, and their operators answer for it.
+const OTHER_CRAWLERS: &[&str] = &[
+    "googlebot",
+    "google-extended",
+    "bingbot",
+    "slurp",
+    "duckduckbot",
+    "baiduspider",
+    "yandexbot",
+    "yandex",
+    "applebot",
+    "amazonbot",
+    "gptbot",
+    "ccbot",
+    "claudebot",
+    "bytespider",
+    "petalbot",
+    "ahrefsbot",
+    "semrushbot",
+    "dotbot",
+    "perplexitybot",
+    "facebookexternalhit",
+    "seznambot",
+    "ia_archiver",
+    "twitterbot",
+    "heritrix",
+];
+
 /// What RFC 9309 §2.2.1 lets a crawler be called.
 fn product_token(value: &DeValue<'_>) -> Parsed<String> {
     let wanted = "write the crawler's name in quotes: 1 to 64 letters, `-` and `_` only; version and contact are added to it";
     let text = value.as_str().filter(|text| (1..=64).contains(&text.len())).ok_or(wanted)?;
     let fits = text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'));
+    if OTHER_CRAWLERS.iter().any(|other| other.eq_ignore_ascii_case(text)) {
+        return Err("this is the name of another crawler, for which its own operators answer; write one of your own".to_owned());
+    }
     if fits { Ok(text.to_owned()) } else { Err(wanted.to_owned()) }
 }
 

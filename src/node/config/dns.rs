@@ -1,7 +1,11 @@
 //! Which name servers does the daemon use?
 
-use super::{reader::Section, values};
+use super::{
+    reader::Section,
+    values::{self, Parsed},
+};
 use std::{net::SocketAddr, time::Duration};
+use toml::de::DeValue;
 
 /// `[dns]`: how names are resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +34,20 @@ impl Default for DnsConfig {
     }
 }
 
+/// A name server: an address of one machine.
+fn name_server(value: &DeValue<'_>) -> Parsed<SocketAddr> {
+    let server = values::socket_or_port(53)(value)?;
+    if server.ip().is_unspecified() || server.ip().is_multicast() || server.port() == 0 {
+        return Err("nobody can be asked there; write the address of a name server, like \"192.0.2.53\"".to_owned());
+    }
+    Ok(server)
+}
+
 impl DnsConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> DnsConfig {
         let default = DnsConfig::default();
         DnsConfig {
-            servers: section.list("servers", default.servers, values::socket_or_port(53)),
+            servers: section.list("servers", default.servers, name_server),
             timeout: section.take("timeout", default.timeout, values::duration(Duration::from_millis(100)..=Duration::from_secs(30))),
             attempts: section.take("attempts", default.attempts, values::whole(1..=10)),
             max_per_second: section.take("max_per_second", default.max_per_second, values::whole(0..=10_000)),

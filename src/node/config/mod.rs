@@ -125,6 +125,11 @@ pub enum NotReady {
          (or the address of a web page) at the top of the configuration"
     )]
     NoContact,
+    /// The swarm's root key is that of the example.
+    #[error(
+        "admission.swarm: this is the example's key, by which nobody can be invited; write the one that `nearcrawl swarm init` printed"
+    )]
+    NoRootKey,
     /// The address that requests are to come from is another machine's.
     #[error("crawl.source_address = \"{0}\": this is not an address of this machine; write one that is, or leave the key out")]
     ForeignSource(IpAddr),
@@ -279,6 +284,9 @@ impl Config {
         if self.contact.is_none() && !self.stays_private() {
             return Err(NotReady::NoContact);
         }
+        if self.admission.rule.swarm.is_some_and(|root| root.0.iter().all(|byte| *byte == 0)) {
+            return Err(NotReady::NoRootKey);
+        }
         self.source_is_here()
     }
 
@@ -332,6 +340,7 @@ impl Config {
                     .to_owned(),
             );
         }
+        warnings.extend(self.in_vain());
         if self.swarm.listen.is_empty() {
             warnings.push("swarm.listen is empty: no member can connect to this access point".to_owned());
         }
@@ -341,6 +350,26 @@ impl Config {
                  swarm.listen that end in /quic-v1; two members behind routers then meet through others only"
                     .to_owned(),
             );
+        }
+        warnings
+    }
+
+    /// What is allowed and cannot have the effect that is probably meant.
+    fn in_vain(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(source) = self.crawl.source_address.filter(|source| source.is_loopback() && !self.stays_private()) {
+            warnings.push(format!(
+                "crawl.source_address = \"{source}\" is a loopback address: no server beyond this machine can be reached from it"
+            ));
+        }
+        let denied: Vec<String> =
+            self.scope.tlds.iter().filter(|tld| self.crawl.deny_tlds.contains(tld)).map(|tld| format!("\"{tld}\"")).collect();
+        if !denied.is_empty() {
+            warnings.push(format!("scope.tlds and crawl.deny_tlds both have {}: what is denied is never contacted", denied.join(", ")));
+        }
+        if let Some(any) = self.swarm.listen.iter().find(|address| address.ends_with("/tcp/0") || address.contains("/udp/0/")) {
+            warnings
+                .push(format!("swarm.listen = \"{any}\" takes another port at each start: members and routers cannot know it beforehand"));
         }
         warnings
     }

@@ -65,7 +65,7 @@ fn readers(value: &DeValue<'_>) -> Parsed<Readers> {
 impl SwarmConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> SwarmConfig {
         let default = SwarmConfig::default();
-        SwarmConfig {
+        let config = SwarmConfig {
             listen: section.list("listen", default.listen, listen_address),
             advertise: section.list("advertise", default.advertise, dial_address),
             bootstrap: section.list("bootstrap", default.bootstrap, dial_address),
@@ -73,7 +73,14 @@ impl SwarmConfig {
             pre_shared_key_file: section.path("pre_shared_key_file"),
             readers: section.take("readers", default.readers, readers),
             ignore_orders_of: section.list("ignore_orders_of", default.ignore_orders_of, peer_id),
+        };
+        let by_quic = |address: &String| address.contains("/quic");
+        if config.pre_shared_key_file.is_some() && !config.bootstrap.is_empty() && config.bootstrap.iter().all(by_quic) {
+            let told =
+                "QUIC has no pre-shared key, so that none of these members can be reached: name their addresses with /tcp/".to_owned();
+            section.contradicts(&["bootstrap"], told);
         }
+        config
     }
 }
 

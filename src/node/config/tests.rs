@@ -129,6 +129,13 @@ fn malformed_configurations_are_explained() {
         ("[log]\njournald = true", &["log.journald = true: write \"auto\", \"always\" or \"never\""]),
         ("[store]\nmemory = \"1MiB\"", &["store.memory = \"1MiB\": write a size from \"8MiB\" to \"16GiB\""]),
         ("contact = \"me\"", &["line 1: contact = \"me\": write your email address or web page in quotes"]),
+        (
+            "[swarm]\npre_shared_key_file = \"key\"\nbootstrap = [\"/ip4/192.0.2.1/udp/4817/quic-v1\"]",
+            &["swarm.bootstrap", "QUIC has no pre-shared key"],
+        ),
+        ("[dns]\nservers = [\"0.0.0.0\"]", &["dns.servers", "nobody can be asked there"]),
+        ("[crawl]\nports = [80, 25]", &["crawl.ports", "the port of another service"]),
+        ("[crawl]\nproduct_token = \"Googlebot\"", &["crawl.product_token", "the name of another crawler"]),
         ("page = \"me@x.org\"", &["write the address of the page about your crawler in quotes"]),
         ("contact = \"https://x.org/bot\"\npage = \"https://x.org/bot\"", &["`contact` reaches people"]),
         ("contact = \"a@b.org) evil\"", &["write your email address or web page in quotes"]),
@@ -417,6 +424,8 @@ fn crawling_strangers_needs_a_contact() {
         let said = complaint(&format!("contact = \"{placeholder}\""));
         assert!(said.contains("from the documentation"), "{said}");
     }
+    let zeros = format!("contact = \"a@museum.ke\"\n[admission]\nswarm = \"{}\"", "0".repeat(64));
+    assert_eq!(ready(&zeros), Err(NotReady::NoRootKey));
     let source = |address: &str| ready(&format!("contact = \"a@museum.ke\"\n[crawl]\nsource_address = \"{address}\""));
     assert_eq!(source("127.0.0.77"), Ok(()));
     let foreign = source("192.0.2.10").unwrap_err().to_string();
@@ -435,6 +444,9 @@ fn risky_choices_are_warned_of() {
     let warnings = |text: &str| parse(text).unwrap().warnings().join("\n");
     let known = "contact = \"a@b.org\"\n";
     assert_eq!(warnings(known), "");
+    assert!(warnings(&format!("{known}[crawl]\nsource_address = \"127.0.0.1\"")).contains("loopback address"));
+    assert!(warnings(&format!("{known}[crawl]\ndeny_tlds = [\"ke\"]\n[scope]\ntlds = [\"ke\"]")).contains("both have \"ke\""));
+    assert!(warnings(&format!("{known}[swarm]\nlisten = [\"/ip4/0.0.0.0/tcp/0\"]")).contains("another port at each start"));
     assert!(warnings("contact = \"https://b.org/bot\"").contains("set `page` to it"));
     assert_eq!(warnings("contact = \"https://b.org/me\"\npage = \"https://b.org/bot\""), "");
     assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
