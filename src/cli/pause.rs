@@ -18,7 +18,8 @@ pub const PAUSE_EXAMPLES: &str = "Examples:\n  \
     nearcrawl pause             until `nearcrawl resume`\n  \
     nearcrawl pause --for 2h\n  \
     nearcrawl status            says that it is paused, and until when\n\n\
-    No page, no robots.txt and no probe is asked for; what is under way is finished. The daemon stays a member of the swarm and keeps its \
+    No page, no robots.txt and no probe is asked for; what is under way may take 30 s more, and is called off \
+    then, to be asked for again. The daemon stays a member of the swarm and keeps its \
     subnets: their servers wait. The pause holds across restarts. Hours and byte limits are configuration: [allowance].";
 
 /// Shown under `resume --help`.

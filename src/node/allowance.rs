@@ -14,6 +14,7 @@ use nearcrawl_core::{
 use nearcrawl_model::{
     allowance::{AllowanceView, Reserve, Rest},
     time::{Millis, WallTime},
+    view::counted,
 };
 use std::{
     sync::Arc,
@@ -22,6 +23,9 @@ use std::{
 
 /// How often clock and meter are read. Bytes that run out tell so by themselves.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What is under way when a pause begins, or the hours end, may take so long.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// After so long what could not be stored is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
@@ -50,6 +54,7 @@ pub struct OperatorAllowance {
     rate: Option<u64>,
     /// Whether no bytes were left.
     is_spent: bool,
+    resting: Resting,
     /// Whether something is being stored, and when what could not be stored is tried again.
     keeping: bool,
     again: Option<Instant>,
@@ -127,6 +132,27 @@ impl SwarmAllowance {
     }
 }
 
+/// Since when nothing is to be asked, by the operator's order or the hours.
+#[derive(Debug, Default)]
+struct Resting {
+    since: Option<Instant>,
+    stopped: bool,
+}
+
+impl Resting {
+    /// Whether what is still under way is to be called off now: said once for each rest.
+    fn is_over(&mut self, rest: Option<&Rest>, now: Instant) -> bool {
+        if !matches!(rest, Some(Rest::Paused { .. } | Rest::OutsideHours { .. })) {
+            *self = Resting::default();
+            return false;
+        }
+        let since = *self.since.get_or_insert(now);
+        let is_over = !self.stopped && now.saturating_duration_since(since) >= ENDS_WITHIN;
+        self.stopped |= is_over;
+        is_over
+    }
+}
+
 impl OperatorAllowance {
     /// With what was kept at the last stop.
     pub fn new(config: &Config, kept: AllKept, wire: Arc<Wire>, meter: Option<Arc<SwarmMeter>>) -> OperatorAllowance {
@@ -152,6 +178,7 @@ impl OperatorAllowance {
             memory: MemoryLimit::new(given.memory),
             rate,
             is_spent: false,
+            resting: Resting::default(),
             keeping: false,
             again: None,
             replies: Vec::new(),
@@ -185,7 +212,8 @@ impl OperatorAllowance {
         // Whatever else it rests for: what is under way waits for bytes that do not come.
         let is_spent = self.allowance.left() == 0;
         self.wire.close(is_spent);
-        let stop = is_spent && !self.is_spent;
+        // What is under way when a pause or the night begins may end; what is slow, or waits for the rate, is asked for again afterwards.
+        let stop = (is_spent && !self.is_spent) || self.resting.is_over(self.allowance.rest(wall).as_ref(), now);
         self.is_spent = is_spent;
         let mut events = Vec::new();
         // While it rests there is nothing to foretell.
@@ -308,15 +336,25 @@ impl OperatorAllowance {
         }
     }
 
-    /// The same, with what name servers were asked, and what the limits keep it from.
-    pub fn whole_view(&self, resolver: &Resolver, wall: WallTime) -> AllowanceView {
+    /// The same, with what name servers were asked, what the limits keep it from, and how many transfers are under way although it rests.
+    pub fn whole_view(&self, resolver: &Resolver, wall: WallTime, transfers: u64) -> AllowanceView {
         let (dns_questions, dns_questions_delayed) = resolver.questions();
         let spent = self.swarm.limit.filter(|_| self.outlook.swarm_spent).map(|limit| Reserve::SwarmSpent { limit });
         let of_readers = self.swarm.readers_limit.filter(|_| self.swarm.readers_spent()).map(|limit| Reserve::ReadersSpent { limit });
         let memory = self.memory.nearly_full().map(|limit| Reserve::MemoryNearlyFull { limit });
         let departing =
             self.outlook.back_at.filter(|_| memory.is_none()).map(|back| Reserve::Departing { back_in: back.0.saturating_sub(wall.0) });
-        let notes_text = spent.into_iter().chain(of_readers).chain(memory).chain(departing).map(|reserve| reserve.to_string()).collect();
+        let still = self.resting.since.filter(|_| transfers > 0).map(|_| {
+            let (is, within) = (if transfers == 1 { "is" } else { "are" }, ENDS_WITHIN.as_secs());
+            format!(
+                "{} {is} still under way: what has not ended {within} s after the rest began is called off, and asked for again",
+                counted(transfers, "transfer")
+            )
+        });
+        let notes_text = still
+            .into_iter()
+            .chain(spent.into_iter().chain(of_readers).chain(memory).chain(departing).map(|reserve| reserve.to_string()))
+            .collect();
         AllowanceView { dns_questions, dns_questions_delayed, notes_text, ..self.view() }
     }
 }
@@ -429,6 +467,25 @@ mod tests {
         assert!(meter.is_spent(), "together it is the whole limit");
         allowance.look(WallTime(wall.0 + 86_400_000), now);
         assert!(!meter.readers_spent() && !meter.is_spent(), "another day");
+    }
+
+    /// A slow transfer, or one that waits for `crawl_rate`, would outlast any pause.
+    #[test]
+    fn what_is_under_way_half_a_minute_after_a_pause_began_is_called_off_once() {
+        let (mut allowance, _meter) = begin(AllKept::default());
+        let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
+        let at = |seconds| now + Duration::from_secs(seconds);
+        assert!(!allowance.look(wall, now).stop);
+        let (reply, _answer) = tokio::sync::oneshot::channel();
+        allowance.pause(wall, None, reply);
+        let stops: Vec<bool> = [1, 29, 31, 40, 90].iter().map(|seconds| allowance.look(wall, at(*seconds)).stop).collect();
+        assert_eq!(stops, [false, false, true, false, false]);
+        let (reply, _answer) = tokio::sync::oneshot::channel();
+        allowance.resume(reply);
+        assert!(!allowance.look(wall, at(100)).stop);
+        let (reply, _answer) = tokio::sync::oneshot::channel();
+        allowance.pause(wall, None, reply);
+        assert!(!allowance.look(wall, at(101)).stop && allowance.look(wall, at(131)).stop, "the next pause, too");
     }
 
     #[test]

@@ -25,15 +25,16 @@ use super::{
     },
     reload::{self, Reloads, Reread},
     requests_made::{self, RequestsAsker},
-    setup,
+    setup::{self, WebClients},
     snapshot_store::{Beginning, SnapshotStore},
-    start_checks::StartChecks,
+    start_checks::{MIN_FREE, StartChecks},
     told_totals::ToldTotals,
     visits::Visits,
 };
 use crate::io::{
     store::Store,
-    swarm::{Reachability, Swarm, SwarmCommand, SwarmEvent, SwarmSecrets},
+    swarm::{Reachability, Swarm, SwarmCommand, SwarmEvent, SwarmHandle, SwarmSecrets},
+    tasks,
 };
 use nearcrawl_core::{
     crawler::{Crawler, Settings},
@@ -74,9 +75,6 @@ const CALL_EVERY: Duration = Duration::from_secs(3);
 
 /// How often it is looked whether the remembered members have changed.
 const REMEMBER_EVERY: Duration = Duration::from_secs(5);
-
-/// With less room on the disk than this nothing is fetched, in bytes.
-const MIN_FREE: u64 = 256 << 20;
 
 /// At its end the daemon waits so long for what is kept for the next start.
 const KEEP_WITHIN: Duration = Duration::from_secs(5);
@@ -154,9 +152,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let provisional = secrets.map_or_else(setup::new_secrets, Ok)?;
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
     let denied = web.denied.clone();
-    let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
-    executor.set_snapshots(snapshots.clone());
-    executor.set_request_log(setup::request_log(&config)?, config.log.requests.then(|| config.requests_directory()));
+    let (executor, inbox) = begun_executor(&config, web, &store, swarm, &snapshots)?;
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
     let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);
@@ -195,14 +191,32 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         denied,
         settings: local.settings,
     };
-    daemon.pinned();
     daemon.handler.token_is_in(local.token.as_ref().map(Token::file));
     daemon.serve(api, inbox, chores, swarm_events).await
+}
+
+/// What carries commands out, with the snapshots and the log of requests.
+fn begun_executor(
+    config: &Config,
+    web: WebClients,
+    store: &Store,
+    swarm: SwarmHandle,
+    snapshots: &SnapshotStore,
+) -> Result<(Executor, Inbox), NodeError> {
+    let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
+    executor.set_snapshots(snapshots.clone());
+    executor.set_request_log(setup::request_log(config)?, config.log.requests.then(|| config.requests_directory()));
+    Ok((executor, inbox))
 }
 
 /// Whether there is any member to join. The settled members are remembered with this one among them: a swarm of one has no member to wait for.
 fn joins(config: &Config, identity: &NodeIdentity, persisted: &PersistedState) -> bool {
     !config.swarm.bootstrap.is_empty() || persisted.members.iter().any(|member| *member != identity.access_point)
+}
+
+/// Requests to web servers that are under way.
+fn transfers() -> u64 {
+    tasks::table().iter().find(|task| task.name == "fetch").map_or(0, |task| task.running)
 }
 
 /// The first line of its log.
@@ -254,6 +268,7 @@ impl Daemon {
         chores: mpsc::Receiver<Done>,
         swarm: mpsc::Receiver<SwarmEvent>,
     ) -> Result<(), NodeError> {
+        self.pinned();
         let (queries, questions) = QueryHandle::new();
         let (stop_api, stopped) = watch::channel(false);
         let serving = api.map(|api| {
@@ -480,7 +495,7 @@ impl Daemon {
     /// Tells the crawler what its operator lets it do now, and has kept how much of that is used.
     fn look_at_allowance(&mut self) {
         let look = self.allowance.look(clock::now().wall, std::time::Instant::now());
-        self.handler.allowance(self.allowance.whole_view(self.executor.resolver(), clock::now().wall));
+        self.handler.allowance(self.allowance.whole_view(self.executor.resolver(), clock::now().wall, transfers()));
         for event in look.events {
             self.hear(event);
         }

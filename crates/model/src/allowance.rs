@@ -77,7 +77,9 @@ pub struct Minute(pub WallTime);
 impl fmt::Display for Minute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
-        match (text.get(..10), text.get(11..16)) {
+        // Without the seconds what ends within this minute would seem to be over.
+        let time = text.get(11..19).map(|time| time.strip_suffix(":00").unwrap_or(time));
+        match (text.get(..10), time) {
             (Some(day), Some(time)) => write!(f, "{day} {time} UTC"),
             _ => f.write_str(&text),
         }
@@ -212,9 +214,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_have_moments_to_the_minute_and_sizes_as_configured() {
+    fn sentences_have_moments_to_the_second_and_sizes_as_configured() {
         let paused = Rest::Paused { until: Some(WallTime(1_700_000_000_123)) };
-        assert_eq!(paused.to_string(), "paused by its operator until 2023-11-14 22:13 UTC");
+        assert_eq!(paused.to_string(), "paused by its operator until 2023-11-14 22:13:20 UTC");
+        assert_eq!(Minute(WallTime(1_700_000_040_000)).to_string(), "2023-11-14 22:14 UTC", "a whole one has none");
         assert!(Rest::DaySpent { limit: 16 << 20 }.to_string().starts_with("its 16 MiB of today (allowance.crawl_per_day)"));
         assert!(Rest::MonthSpent { limit: 30 << 30 }.to_string().starts_with("its 30 GiB of this month"));
         assert!(
