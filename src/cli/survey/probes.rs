@@ -10,7 +10,7 @@ use nearcrawl_model::{
     survey::{Survey, SurveyId, SurveyPlan, SurveyRef, SurveyView},
     survey_probes::{ProbedSurvey, SurveyProbes},
     url::Host,
-    view::{MemberView, counted},
+    view::{Liveness, MemberView, counted},
 };
 use serde::Serialize;
 use std::{collections::BTreeSet, time::Duration};
@@ -89,6 +89,7 @@ impl Probed {
             return Err(CommandError::new(Exit::Data, why).hint("`nearcrawl survey create --help` says how one with a sample is made"));
         }
         let mut members: Vec<MemberView> = api.get("/api/members", &[]).await?;
+        members.retain(|member| !matches!(member.liveness, Liveness::Left | Liveness::Dead));
         members.sort_by_key(|member| (!member.is_me, member.access_point));
         let plan = SurveyPlan { name: view.name.clone(), entries: view.entries.clone(), probe: view.probe, ..SurveyPlan::default() };
         let SurveyView { creator, revision, state, created_at, changed_at, .. } = *view;
