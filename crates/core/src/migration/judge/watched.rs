@@ -35,7 +35,7 @@ const EQUALLY_NEAR_US: f64 = 5_000.0;
 /// For so long a subnet stays with an owner after one move since the network last changed, and twice as long after each further one. Each
 /// move is told to every member, and its journals are compared or copied: that costs the more the more members there are, and a wrong
 /// forecast is not to be paid for every few accesses. Work that goes to a member with less load does not wait.
-const REST_AFTER_A_MOVE: Millis = 600_000;
+const REST_AFTER_A_MOVE: Millis = 120_000;
 
 /// It stays no longer than this.
 const LONGEST_REST: Millis = 86_400_000;
@@ -283,7 +283,7 @@ mod tests {
             watched.judge_by_case((Moment(now), me), &access, &candidates, &Scale::default(), chance).map(|(to, _)| to)
         };
         assert_eq!(judge(&mut Watched::new(Moment(0), 1, None), 0), Some(other), "the first move is not waited for");
-        for (moves, minutes) in [(1, 10), (2, 20), (3, 40), (40, 24 * 60)] {
+        for (moves, minutes) in [(1, 2), (2, 4), (3, 8), (40, 24 * 60)] {
             let mut case = Case::new(1);
             (0..moves).for_each(|_| case.moved());
             let mut watched = Watched::new(Moment(0), 1, Some(case));
