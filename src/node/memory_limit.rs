@@ -71,7 +71,11 @@ impl MemoryLimit {
     }
 
     /// Measures it. What was freed is given back on a thread of its own, and judged when it is measured next.
+    ///
+    /// At the first look, when little can have been freed and nothing has been asked yet, it is given back and judged at once: a daemon that starts
+    /// above its limit asks nothing.
     pub fn look(&mut self, now: Instant) {
+        let is_first = self.limit_read.is_none();
         if self.limit_read.is_none_or(|read| now.saturating_duration_since(read) >= READ_LIMITS_EVERY) {
             (self.limit, self.limit_read) = (effective(self.configured), Some(now));
         }
@@ -83,6 +87,12 @@ impl MemoryLimit {
             self.used_after = used;
         }
         let is_near = self.measured(used, given.is_some(), now);
+        if is_near && is_first {
+            memory::give_back_freed();
+            self.gave_at = Some(now);
+            self.used_after = memory::in_use().unwrap_or(used);
+            self.measured(self.used_after, true, now);
+        }
         if is_near && self.is_due(used, now) && self.giving.is_none() {
             self.gave_at = Some(now);
             // Without a thread it is tried again; until then no mark is reached.
