@@ -283,11 +283,6 @@ pub const OTHER: &str = "(other)";
 pub const MAX_VALUE: usize = 512;
 
 impl Summary {
-    /// Size of all bodies: what each took over the wire when it was last downloaded, in the last run or an earlier one.
-    pub fn page_bytes(&self) -> u64 {
-        self.levels.iter().fold(0, |sum, level| sum.saturating_add(level.bytes))
-    }
-
     /// How many values it has, of all dimensions.
     pub fn values(&self) -> usize {
         self.by.values().map(BTreeMap::len).sum()
