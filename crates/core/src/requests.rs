@@ -216,11 +216,13 @@ impl Crawler {
     /// Takes in an answer to what we asked or told of opt-outs and admissions.
     fn compared(&mut self, from: AccessPoint, pending: Pending, answer: Option<Response>) {
         match (pending, answer) {
-            (Pending::OptOutHeads, Some(Response::OptOutHeads(Some(theirs)))) => self.opt_outs.heads_came(&mut self.context, from, &theirs),
+            (Pending::OptOutHeads, Some(Response::OptOutHeads(theirs))) => {
+                self.opt_outs.heads_came(&mut self.context, from, theirs.as_deref())
+            }
             (Pending::OptOuts, Some(Response::OptOuts(signed))) => self.hear_opt_outs(signed),
             (Pending::OptOutsTold(ids), Some(_)) => self.opt_outs.acknowledged(from, &ids),
-            (Pending::AdmissionHeads, Some(Response::AdmissionHeads(Some(theirs)))) => {
-                self.admissions.heads_came(&mut self.context, from, &theirs)
+            (Pending::AdmissionHeads, Some(Response::AdmissionHeads(theirs))) => {
+                self.admissions.heads_came(&mut self.context, from, theirs.as_deref())
             }
             (Pending::Admissions, Some(Response::Admissions(signed))) => self.admissions.hear(&mut self.context, signed),
             (Pending::AdmissionsTold(ids), Some(Response::Noted)) => self.admissions.acknowledged(from, &ids),

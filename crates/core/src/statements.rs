@@ -21,8 +21,10 @@ pub const PAGES: u8 = 64;
 /// Statements that were refused and are not asked for again.
 const MAX_REFUSED: usize = 10_000;
 
-/// After how long statements are compared with another member.
+/// After how long statements are compared with another member: twice as long after each comparison that found the same there, up to the second
+/// one; as soon as before when something has changed here, or differed there. Who has come is compared with at once.
 const COMPARE_EVERY: Millis = 5_000;
+const MAX_COMPARE_EVERY: Millis = 60_000;
 
 /// After so many times one is not told any more: it hears of it when statements are compared.
 const MAX_TIMES: u8 = 30;
@@ -52,11 +54,13 @@ pub(crate) struct Book<S, T> {
     refused: BTreeSet<StatementHead>,
     /// Pages that are to be stored.
     changed_pages: BTreeSet<u8>,
+    /// How often what is told of it has changed.
+    changes: u64,
 }
 
 impl<S, T> Default for Book<S, T> {
     fn default() -> Book<S, T> {
-        Book { kept: BTreeMap::new(), storing: BTreeMap::new(), refused: BTreeSet::new(), changed_pages: BTreeSet::new() }
+        Book { kept: BTreeMap::new(), storing: BTreeMap::new(), refused: BTreeSet::new(), changed_pages: BTreeSet::new(), changes: 0 }
     }
 }
 
@@ -73,6 +77,7 @@ impl<S, T> Book<S, T> {
             self.changed_pages.insert(page_of(&kept.head.id));
             self.storing.insert(kept.head.id, None);
         }
+        self.changes += 1;
         self.kept.insert(kept.head.id, kept);
     }
 
@@ -80,6 +85,7 @@ impl<S, T> Book<S, T> {
     pub(crate) fn drop_one(&mut self, id: &StatementId) -> Option<Arc<Kept<S, T>>> {
         let kept = self.kept.remove(id)?;
         self.changed_pages.insert(page_of(id));
+        self.changes += 1;
         self.storing.remove(id);
         self.refuse(kept.head);
         Some(kept)
@@ -118,6 +124,7 @@ impl<S, T> Book<S, T> {
     pub(crate) fn stored(&mut self, write: WriteId) -> Vec<Arc<Kept<S, T>>> {
         let ids: Vec<_> = self.storing.iter().filter(|(_, waits_for)| **waits_for == Some(write)).map(|(id, _)| *id).collect();
         self.storing.retain(|_, waits_for| *waits_for != Some(write));
+        self.changes += ids.len() as u64;
         ids.iter().filter_map(|id| self.kept.get(id).cloned()).collect()
     }
 }
@@ -216,24 +223,84 @@ impl Telling {
 }
 
 /// With whom statements are compared next: with one member after another, round and round.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Comparing {
     at: Moment,
     with: Option<AccessPoint>,
+    every: Millis,
+    /// How often our own had changed when this was last looked at.
+    changes: u64,
+}
+
+impl Default for Comparing {
+    fn default() -> Comparing {
+        Comparing { at: Moment::default(), with: None, every: COMPARE_EVERY, changes: 0 }
+    }
 }
 
 impl Comparing {
     /// The member whose turn it is, if one has a turn now.
-    pub(crate) fn next(&mut self, now: Moment, me: AccessPoint, live: impl FnOnce() -> Vec<AccessPoint>) -> Option<AccessPoint> {
-        if now < self.at {
+    pub(crate) fn next<S, T>(
+        &mut self,
+        now: Moment,
+        me: AccessPoint,
+        book: &Book<S, T>,
+        live: impl FnOnce() -> Vec<AccessPoint>,
+    ) -> Option<AccessPoint> {
+        if std::mem::replace(&mut self.changes, book.changes) != book.changes {
+            self.differed(now);
+        }
+        if now < self.at || book.len() == 0 {
             return None;
         }
-        self.at = now.after(COMPARE_EVERY);
+        self.at = now.after(self.every);
         let live = live();
         let others = || live.iter().filter(|member| **member != me);
         let next = others().find(|member| self.with.is_none_or(|before| **member > before)).or_else(|| others().next());
         self.with = next.copied().or(self.with);
         next.copied()
+    }
+
+    /// A member has the same.
+    pub(crate) fn was_equal(&mut self) {
+        self.every = (2 * self.every).min(MAX_COMPARE_EVERY);
+    }
+
+    /// A member has others, or there are others here now.
+    pub(crate) fn differed(&mut self, now: Moment) {
+        self.every = COMPARE_EVERY;
+        self.at = self.at.min(now.after(COMPARE_EVERY));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_statements_are_compared_ever_more_rarely_until_something_changes() {
+        let me = AccessPoint([1; 32]);
+        let others = || vec![AccessPoint([2; 32]), AccessPoint([3; 32])];
+        let mut book = Book::<(), ()>::default();
+        let mut comparing = Comparing::default();
+        // How often in ten minutes, when each answer is that all is the same.
+        let mut often = |book: &Book<(), ()>, from: u64| {
+            let asked = (from..from + 600).filter(|second| {
+                let turn = comparing.next(Moment(second * 1_000), me, book, others);
+                turn.iter().for_each(|_| comparing.was_equal());
+                turn.is_some()
+            });
+            asked.collect::<Vec<_>>()
+        };
+        assert!(often(&book, 0).is_empty(), "nobody is asked about nothing");
+        let head = StatementHead { id: StatementId([7; 16]), revision: 1, digest: [1; 16] };
+        book.keep(Arc::new(Kept { statement: (), signed: (), head }), true);
+        let first = often(&book, 1_000);
+        assert!(first.len() <= 13 && first.windows(2).all(|pair| pair[1] - pair[0] <= MAX_COMPARE_EVERY / 1_000), "{first:?}");
+        book.drop_one(&head.id);
+        book.keep(Arc::new(Kept { statement: (), signed: (), head }), true);
+        let soon = often(&book, 2_000);
+        assert!(soon[0] <= 2_005 && soon[1] - soon[0] <= 10, "what is new here is compared as soon as ever: {soon:?}");
     }
 }
 

@@ -111,7 +111,7 @@ impl Admissions {
         if cx.now.moment >= self.tidy_at {
             self.tidy(cx);
         }
-        if let Some(next) = self.comparing.next(cx.now.moment, cx.me, || members.live()) {
+        if let Some(next) = self.comparing.next(cx.now.moment, cx.me, &self.book, || members.live()) {
             self.compare_with(cx, next);
         }
         self.tell(cx, members);
@@ -361,8 +361,10 @@ impl Admissions {
         cx.answer(ticket, Response::AdmissionHeads(heads));
     }
 
-    /// A member has others than we: we ask for what we lack, and it hears what it lacks.
-    pub(crate) fn heads_came(&self, cx: &mut Context, from: AccessPoint, theirs: &[StatementHead]) {
+    /// A member has the same as we, or others (`theirs`): we ask for what we lack, and it hears what it lacks.
+    pub(crate) fn heads_came(&mut self, cx: &mut Context, from: AccessPoint, theirs: Option<&[StatementHead]>) {
+        let Some(theirs) = theirs else { return self.comparing.was_equal() };
+        self.comparing.differed(cx.now.moment);
         let (lacking, missing) = self.book.differences(theirs);
         for part in lacking.chunks(MAX_TOLD) {
             cx.ask(from, Pending::Admissions, Request::SendAdmissions(part.to_vec()));

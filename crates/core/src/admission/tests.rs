@@ -269,7 +269,7 @@ fn a_clock_that_ran_ahead_and_was_set_back_leaves_nothing_behind() {
         ahead.tick_at(now, 2_000);
         assert!(!ahead.excludes(1) && !ahead.excludes(2) && ahead.lets_in(2, &invited(2)));
         let head = invited(3).head(&invited(3).read().unwrap());
-        ahead.admissions.heads_came(&mut ahead.cx, who(2), &[head]);
+        ahead.admissions.heads_came(&mut ahead.cx, who(2), Some(&[head]));
         assert!(ahead.settle().iter().any(|(_, said)| *said == Some(Request::SendAdmissions(vec![head.id]))), "asked for again");
         ahead.tick_at(now, 3_700_000);
         assert!(ahead.admissions.room().0 >= kept.max(1), "and nothing is deleted");
@@ -319,7 +319,7 @@ fn a_member_that_shows_a_new_certificate_is_told_of_and_two_that_compare_have_th
     other.hear(&[by_root(&expulsion(9, Issuer::Root))]);
     // The other compares with the one: it lacks a certificate, and has an expulsion that this one lacks.
     let heads: Vec<_> = [invited(1), invited(7)].iter().map(|signed| signed.head(&signed.read().unwrap())).collect();
-    other.admissions.heads_came(&mut other.cx, who(1), &heads);
+    other.admissions.heads_came(&mut other.cx, who(1), Some(&heads));
     let said = other.settle();
     let asked = said.iter().find_map(|(_, request)| match request {
         Some(Request::SendAdmissions(ids)) => Some(ids.len()),

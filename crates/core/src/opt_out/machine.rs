@@ -96,7 +96,7 @@ impl OptOuts {
 
     /// Once a second: what was not acknowledged is told again, proofs are looked for, and it may be time to compare.
     pub(crate) fn tick(&mut self, cx: &mut Context, members: &Membership) {
-        if let Some(next) = self.comparing.next(cx.now.moment, cx.me, || members.live()) {
+        if let Some(next) = self.comparing.next(cx.now.moment, cx.me, self.register.book(), || members.live()) {
             self.compare_with(cx, next);
         }
         self.tell(cx, members);
@@ -394,8 +394,10 @@ impl OptOuts {
         cx.answer(ticket, Response::OptOutHeads(self.register.book().compared(theirs)));
     }
 
-    /// A member has others than we: we ask for what we lack, and it hears what it lacks.
-    pub(crate) fn heads_came(&self, cx: &mut Context, from: AccessPoint, theirs: &[StatementHead]) {
+    /// A member has the same as we, or others (`theirs`): we ask for what we lack, and it hears what it lacks.
+    pub(crate) fn heads_came(&mut self, cx: &mut Context, from: AccessPoint, theirs: Option<&[StatementHead]>) {
+        let Some(theirs) = theirs else { return self.comparing.was_equal() };
+        self.comparing.differed(cx.now.moment);
         let (lacking, missing) = self.register.book().differences(theirs);
         for part in lacking.chunks(MAX_TOLD) {
             cx.ask(from, Pending::OptOuts, Request::SendOptOuts(part.to_vec()));

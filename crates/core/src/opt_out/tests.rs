@@ -354,7 +354,7 @@ fn who_is_no_member_gives_no_orders_and_says_little_at_nobody_s_cost() {
     let true_head = forged.head(&forged.read().unwrap());
     forged.signature[3] ^= 1;
     full.hear(vec![forged]);
-    full.opt_outs.heads_came(&mut full.cx, who(2), &[true_head]);
+    full.opt_outs.heads_came(&mut full.cx, who(2), Some(&[true_head]));
     assert!(full.settle().iter().any(|request| matches!(request, Request::SendOptOuts(ids) if ids[..] == [true_head.id])));
 }
 
@@ -450,7 +450,7 @@ fn members_compare_digests_and_ask_for_what_they_lack() {
     };
     other.opt_outs.compared(&mut other.cx, Ticket(1), digest);
     let Response::OptOutHeads(Some(heads)) = answered(&mut other) else { panic!("they differ") };
-    one.opt_outs.heads_came(&mut one.cx, who(2), &heads);
+    one.opt_outs.heads_came(&mut one.cx, who(2), Some(&heads));
     let requests = one.settle();
     let Some(Request::SendOptOuts(ids)) = requests.first() else { panic!("{requests:?}") };
     other.opt_outs.wanted(&mut other.cx, Ticket(2), ids);
