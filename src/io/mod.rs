@@ -15,4 +15,5 @@ pub mod sockets;
 pub mod store;
 pub mod swarm;
 pub mod tasks;
+pub mod tcp_bytes;
 pub mod text;

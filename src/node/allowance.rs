@@ -398,7 +398,7 @@ mod tests {
         };
         let mut disk = allowance.look(wall, now).keep.unwrap();
         allowance.kept(Ok(()), now);
-        meter.count(10 << 20, true);
+        meter.add(10 << 20, true);
         let look = allowance.look(wall, now);
         assert_eq!((told(&look.events), meter.is_spent()), (None, false));
         disk.swarm = look.keep.unwrap().swarm;
@@ -408,7 +408,7 @@ mod tests {
         let (mut allowance, meter) = begin(disk);
         allowance.look(wall, now);
         assert!(allowance.view().swarm_day_bytes >= 10 << 20);
-        meter.count(6 << 20, true);
+        meter.add(7 << 20, true);
         let look = allowance.look(wall, now);
         assert_eq!((told(&look.events), meter.is_spent(), look.stop), (Some(true), true, false), "the crawl goes on");
         assert_eq!(told(&allowance.look(wall, now).events), None, "it is told once");
@@ -443,17 +443,17 @@ mod tests {
     fn readers_have_a_share_of_their_own_and_spend_nothing_of_members() {
         let (mut allowance, meter) = begin(AllKept::default());
         let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
-        meter.count(3 << 20, false);
+        meter.add(3 << 20, false);
         allowance.look(wall, now);
         assert!(!meter.readers_spent());
-        meter.count(100 << 20, false);
+        meter.add(100 << 20, false);
         allowance.look(wall, now);
         assert!(meter.readers_spent() && !meter.is_spent(), "they are refused, and members are not");
         assert!(!allowance.outlook.swarm_spent, "it takes subnets");
         let view = allowance.view();
         assert!(view.readers_day_bytes >= 103 << 20 && view.readers_day_limit_bytes == Some(4 << 20), "{view:?}");
         assert_eq!(view.swarm_day_bytes, 4 << 20, "what counts against members' is their share at most");
-        meter.count(11 << 20, true);
+        meter.add(11 << 20, true);
         allowance.look(wall, now);
         assert!(!meter.is_spent());
         // A start gives them nothing.
@@ -462,7 +462,7 @@ mod tests {
         let (mut allowance, meter) = begin(kept);
         allowance.look(wall, now);
         assert!(meter.readers_spent() && !meter.is_spent());
-        meter.count(2 << 20, true);
+        meter.add(3 << 20, true);
         allowance.look(wall, now);
         assert!(meter.is_spent(), "together it is the whole limit");
         allowance.look(WallTime(wall.0 + 86_400_000), now);

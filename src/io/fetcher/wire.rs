@@ -1,6 +1,7 @@
 //! How many bytes go to and from web servers, and how fast? Counted at the sockets: heads, bodies and TLS alike.
 
 use super::pace::{Pace, Piece, Waits};
+use crate::io::tcp_bytes::TcpBytes;
 use std::{
     io,
     pin::Pin,
@@ -18,7 +19,8 @@ use tokio::{
     time::{Sleep, sleep_until},
 };
 
-/// What TCP and IP add to the bytes of a socket, in hundredths: a header of 52 octets to each 1,448, and an acknowledgement to every second.
+/// What headers add about to the bytes of a page, in hundredths: 66 octets to each 1,448, and an acknowledgement to every second. Only how much may
+/// be read is told by it; what was moved the kernel tells.
 const HEADERS_PERCENT: u64 = 6;
 
 /// What a connection costs besides: its handshake and its end.
@@ -62,7 +64,7 @@ impl Wire {
         self.pace.as_ref().map(Pace::buffer).into_iter().chain(self.unread).min()
     }
 
-    /// Bytes since the start, with what TCP and IP add by estimate.
+    /// Bytes since the start, with what TCP, IP and the link add.
     pub fn moved(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
     }
@@ -136,8 +138,7 @@ pub struct Counted {
     stream: TcpStream,
     wire: Arc<Wire>,
     waits: Arc<Waits>,
-    /// Hundredths of bytes that headers took and that are not counted yet.
-    rest: u64,
+    bytes: TcpBytes,
     /// What it may read next, and what wakes it then.
     turn: Option<Turn>,
     /// Whether it is counted only: it measures times, and moves little.
@@ -154,7 +155,8 @@ impl Counted {
     /// A stream that was opened just now.
     pub fn new(stream: TcpStream, wire: Arc<Wire>) -> Counted {
         wire.spend(PER_CONNECTION);
-        Counted { stream, wire, waits: Arc::default(), rest: 0, turn: None, is_prompt: false }
+        let bytes = TcpBytes::of(&stream, stream.peer_addr().ok());
+        Counted { stream, wire, waits: Arc::default(), bytes, turn: None, is_prompt: false }
     }
 
     /// The same, but it does not wait: what it moves delays others.
@@ -176,9 +178,7 @@ impl Counted {
 
     /// Returns how many bytes they are with headers.
     fn count(&mut self, bytes: usize) -> u64 {
-        let headers = self.rest + bytes as u64 * HEADERS_PERCENT;
-        self.rest = headers % 100;
-        let all = bytes as u64 + headers / 100;
+        let all = self.bytes.more(bytes as u64);
         self.wire.count(all);
         all
     }
@@ -248,6 +248,11 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        let rest = self.bytes.rest();
+        self.wire.count(rest);
+        if let Some(pace) = &self.wire.pace {
+            pace.charge(rest);
+        }
         if let (Some(pace), Some(turn)) = (&self.wire.pace, &self.turn) {
             pace.give_back(turn.piece.bytes);
         }

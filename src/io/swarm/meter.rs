@@ -1,9 +1,10 @@
-//! How many bytes go to and from members, and how many to and from others? Counted at TCP's sockets; of QUIC, whose packets are out of sight,
-//! at its streams. What headers and acknowledgements add is an estimate in both.
+//! How many bytes go to and from members, and how many to and from others? Of TCP the kernel tells; of QUIC, whose packets are out of sight,
+//! bytes are counted at its streams, and what headers and acknowledgements add is an estimate.
 //!
 //! Whoever connects to us is a stranger until its hello is accepted; whom we dial was named by a member or by the operator. What a stranger
 //! moves through a member that relays is that member's.
 
+use crate::io::tcp_bytes::TcpBytes;
 use libp2p::{
     Multiaddr, PeerId,
     core::{
@@ -11,6 +12,7 @@ use libp2p::{
         muxing::{StreamMuxer, StreamMuxerBox, StreamMuxerEvent, SubstreamBox},
     },
     futures::{AsyncRead, AsyncWrite},
+    tcp::tokio::TcpStream,
 };
 use std::{
     collections::BTreeMap,
@@ -23,7 +25,7 @@ use std::{
     task::{Context, Poll},
 };
 
-/// What a packet carries, and what its headers and its share of the acknowledgements take besides, in bytes.
+/// What a packet of QUIC carries, and what its headers and its share of the acknowledgements take besides, in bytes.
 const PACKET: u64 = 1_400;
 const PER_PACKET: u64 = 78;
 
@@ -62,7 +64,7 @@ struct Account {
 }
 
 impl SwarmMeter {
-    /// Bytes since the start, with what lower layers add by estimate.
+    /// Bytes since the start, with what lower layers add.
     pub fn moved(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
     }
@@ -134,24 +136,11 @@ impl SwarmMeter {
         self.is_spent.load(Ordering::Relaxed)
     }
 
-    /// So many bytes came from a member or a stranger, or went there.
-    pub(crate) fn count(&self, bytes: usize, of_member: bool) {
-        let bytes = bytes as u64;
-        if bytes > 0 {
-            self.add(bytes + bytes.div_ceil(PACKET) * PER_PACKET, of_member);
-        }
-    }
-
-    fn add(&self, bytes: u64, of_member: bool) {
+    /// So many bytes came from a member or a stranger, or went there, headers included.
+    pub(crate) fn add(&self, bytes: u64, of_member: bool) {
         self.moved.fetch_add(bytes, Ordering::Relaxed);
         if !of_member {
             self.of_strangers.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-
-    fn count_polled(&self, polled: &Poll<io::Result<usize>>, account: &Account) {
-        if let Poll::Ready(Ok(bytes)) = polled {
-            self.count(*bytes, account.of_member.load(Ordering::Relaxed));
         }
     }
 }
@@ -159,28 +148,56 @@ impl SwarmMeter {
 /// A stream whose bytes are counted.
 pub(super) struct Metered<S> {
     stream: S,
+    /// What the kernel counts of it; nothing for a stream in a QUIC connection.
+    tcp: Option<TcpBytes>,
     meter: Arc<SwarmMeter>,
     account: Arc<Account>,
 }
 
-impl<S> Metered<S> {
+impl Metered<TcpStream> {
     /// A TCP connection that stands.
-    pub(super) fn tcp(stream: S, meter: &Arc<SwarmMeter>, endpoint: &ConnectedPoint) -> Metered<S> {
+    pub(super) fn tcp(stream: TcpStream, meter: &Arc<SwarmMeter>, endpoint: &ConnectedPoint) -> Metered<TcpStream> {
         meter.add(PER_TCP, endpoint.is_dialer());
-        Metered { stream, meter: Arc::clone(meter), account: meter.opened(endpoint) }
+        let tcp = Some(TcpBytes::of(&stream.0, stream.0.peer_addr().ok()));
+        Metered { stream, tcp, meter: Arc::clone(meter), account: meter.opened(endpoint) }
+    }
+}
+
+impl<S> Metered<S> {
+    /// So many bytes were read or written.
+    fn count_polled(&mut self, polled: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(moved)) = polled {
+            let moved = *moved as u64;
+            let bytes = match &mut self.tcp {
+                Some(tcp) => tcp.more(moved),
+                None => moved + moved.div_ceil(PACKET) * PER_PACKET,
+            };
+            self.add(bytes);
+        }
+    }
+
+    fn add(&self, bytes: u64) {
+        self.meter.add(bytes, self.account.of_member.load(Ordering::Relaxed));
+    }
+}
+
+impl<S> Drop for Metered<S> {
+    fn drop(&mut self) {
+        let rest = self.tcp.as_mut().map_or(0, TcpBytes::rest);
+        self.add(rest);
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        self.meter.count_polled(&polled, &self.account);
+        self.count_polled(&polled);
         polled
     }
 
     fn poll_read_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffers: &mut [IoSliceMut<'_>]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_read_vectored(cx, buffers);
-        self.meter.count_polled(&polled, &self.account);
+        self.count_polled(&polled);
         polled
     }
 }
@@ -188,13 +205,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.meter.count_polled(&polled, &self.account);
+        self.count_polled(&polled);
         polled
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, buffers);
-        self.meter.count_polled(&polled, &self.account);
+        self.count_polled(&polled);
         polled
     }
 
@@ -224,7 +241,7 @@ impl MeteredStreams {
     }
 
     fn metered<E>(&self, polled: Poll<Result<SubstreamBox, E>>) -> Poll<Result<Metered<SubstreamBox>, E>> {
-        polled.map_ok(|stream| Metered { stream, meter: Arc::clone(&self.meter), account: Arc::clone(&self.account) })
+        polled.map_ok(|stream| Metered { stream, tcp: None, meter: Arc::clone(&self.meter), account: Arc::clone(&self.account) })
     }
 }
 
