@@ -169,7 +169,7 @@ pub struct OffRecord {
 /// Whether it is known that a host has no address.
 async fn is_nowhere(api: &ApiClient, host: Host) -> bool {
     let said: Result<WhyView, CommandError> = api.get("/api/why", &[("q", host.as_str())]).await;
-    said.is_ok_and(|said| said.is_nowhere())
+    said.is_ok_and(|said| said.no_address_reason.is_some())
 }
 
 impl OffRecord {

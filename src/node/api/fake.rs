@@ -570,6 +570,7 @@ fn why(subject: &Subject) -> WhyView {
         store_silent_for_ms: None,
         failing_pages: failing_pages(),
         surveys: vec![mark()],
+        no_address_reason: None,
     }
 }
 

@@ -18,6 +18,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     address::AddressPolicy,
     claim::{Claim, ClaimReason},
+    fetch::ResolveError,
     journal::SkipReason,
     record::{RunState, ServerStatus},
     subnet::Subnet,
@@ -76,6 +77,7 @@ impl View<'_> {
         let address = match address {
             Ok(address) => address,
             Err(why_not) => {
+                view.no_address_reason = host.as_ref().and_then(|host| self.unresolved(host));
                 view.answer_text = self.refusals(host.as_ref(), None).into_iter().chain([why_not]).collect::<Vec<_>>().join(" ");
                 return view;
             }
@@ -119,6 +121,14 @@ impl View<'_> {
         let refused = never_contacted(policy, subject, None).is_some_and(|refused| refused.everywhere);
         let known = self.crawl.site(&host).is_some() || host.address().is_some() || self.context.denies(&host, None);
         (!known && !refused && self.routing.locator().lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
+    }
+
+    /// Why a host has no usable address, if it was looked up and has none.
+    fn unresolved(&self, host: &Host) -> Option<ResolveError> {
+        match self.routing.locator().lookup(host, self.context.now.moment) {
+            Lookup::Nowhere(failure) => Some(failure),
+            _ => None,
+        }
     }
 
     /// The address that a host is pinned to, or why none is known.
