@@ -19,7 +19,7 @@ use nearcrawl_model::{
     split::Split,
     summary::{Counts, Dimension, Summary, SwarmResults},
     survey::SurveyRef,
-    view::{ResultsView, Span, counted},
+    view::{Age, ResultsView, counted},
 };
 use serde::Serialize;
 use std::{
@@ -329,13 +329,13 @@ fn table_csv(view: &CrossTableView) -> Result<String, CommandError> {
     rows_csv([one, other], &["exact", "in_transition_text"], rows)
 }
 
-/// Whether the totals are exact, whose they are and how old.
+/// Whether the totals are exact, and if not, of when they are; whose they are, and how long ago a member last said that its part holds.
 fn freshness(results: &SwarmResults) -> String {
     let freshness = results.freshness();
     let members = counted(results.covers.len() as u64, "member");
     format!(
-        "{freshness}; totals of {members}, the oldest {} old, answered by {}",
-        Span(results.oldest_roll_up_age_ms),
+        "{freshness}; totals of {members}, each confirmed in the last {}; answered by {}",
+        Age(results.oldest_roll_up_age_ms),
         results.answered_by.short()
     )
 }
@@ -542,7 +542,8 @@ mod tests {
         let said = warning(&results(false)).unwrap();
         assert!(
             said.starts_with(
-                "warning: in transition: last consistent totals, 12 s old: 3kjLcUyQ is silent; totals of 0 members, the oldest 26 s old"
+                "warning: in transition: last consistent totals, as they were 12 s ago: 3kjLcUyQ is silent; \
+                 totals of 0 members, each confirmed in the last 26 s; answered by "
             ),
             "{said}"
         );

@@ -8,7 +8,7 @@ mod reachability;
 mod subject;
 mod visit_state;
 
-pub use activity::{Activity, Span, State, counted};
+pub use activity::{Activity, Age, Span, State, counted};
 pub use delegation::{DelegationView, MeasurementView, MigrationView};
 pub use events::{EventKind, EventOutcome, EventRow, EventView, EventsHead, EventsView};
 pub use measured_transfer::MeasuredTransfer;
