@@ -18,7 +18,6 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     address::AddressPolicy,
     claim::{Claim, ClaimReason},
-    fetch::ResolveError,
     journal::SkipReason,
     record::{RunState, ServerStatus},
     subnet::Subnet,
@@ -77,8 +76,7 @@ impl View<'_> {
         let address = match address {
             Ok(address) => address,
             Err(why_not) => {
-                view.no_address_reason = host.as_ref().and_then(|host| self.unresolved(host));
-                view.answer_text = self.refusals(host.as_ref(), None).into_iter().chain([why_not]).collect::<Vec<_>>().join(" ");
+                self.not_located(&mut view, host.as_ref(), why_not);
                 return view;
             }
         };
@@ -123,12 +121,13 @@ impl View<'_> {
         (!known && !refused && self.routing.locator().lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
     }
 
-    /// Why a host has no usable address, if it was looked up and has none.
-    fn unresolved(&self, host: &Host) -> Option<ResolveError> {
-        match self.routing.locator().lookup(host, self.context.now.moment) {
-            Lookup::Nowhere(failure) => Some(failure),
-            _ => None,
+    /// No address of the host is known; if it was looked up and has none, why.
+    fn not_located(&self, view: &mut WhyView, host: Option<&Host>, why_not: String) {
+        let found = host.map(|host| self.routing.locator().lookup(host, self.context.now.moment));
+        if let Some(Lookup::Nowhere(failure)) = found {
+            view.no_address_reason = Some(failure);
         }
+        view.answer_text = self.refusals(host, None).into_iter().chain([why_not]).collect::<Vec<_>>().join(" ");
     }
 
     /// The address that a host is pinned to, or why none is known.
