@@ -35,6 +35,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trend;
+mod walk;
 
 pub use client::{ApiArgs, ApiClient};
 pub use crawl::{CrawlArgs, CrawlOrder};
@@ -225,20 +226,14 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         }
         Command::Seed(command) => seed::seed(command).await,
         Command::OptOut(command) => opt_out::opt_out(command, style).await,
-        Command::Survey(command) => survey::survey(command, style).await,
+        Command::Survey(command) => as_far_as_it_goes(survey::survey(command, style).await?),
         Command::Swarm(command) => swarm::swarm(command, style).await,
         Command::Status(args) => look::status(&args, style).await,
-        Command::Results(args) => results::results(&args, style).await,
+        Command::Results(args) => as_far_as_it_goes(results::results(&args, style).await?),
         Command::Servers(args) => as_far_as_it_goes(servers::servers(&args, style).await?),
         Command::Export(command) => export::export(&command).await,
-        Command::Report(command) => {
-            let (text, failure) = report::report(&command, style).await?;
-            let Some(failure) = failure else { return Ok(text) };
-            // What there is is printed, too: the report itself says what it lacks.
-            print(&text);
-            Err(failure)
-        }
-        Command::Trend(args) => trend::trend(&args, style).await,
+        Command::Report(command) => as_far_as_it_goes(report::report(&command, style).await?),
+        Command::Trend(args) => as_far_as_it_goes(trend::trend(&args, style).await?),
         Command::Plan(args) => as_far_as_it_goes(plan::plan(&args, style).await?),
         Command::Why(args) => look::why(&args, style).await,
         Command::Log(args) => log::log(&args).await,

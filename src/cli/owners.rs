@@ -85,48 +85,6 @@ impl Source {
         }
     }
 
-    /// Asks one owner after the other for all its rows, from this place on, and passes each on. Returns which rows are missing, and why.
-    pub async fn walk(
-        &mut self,
-        mut owners: Vec<ServerOwner>,
-        kind: RowsOf,
-        mut place: Place,
-        mut take: impl FnMut(AccessPoint, &str) -> Result<(), CommandError>,
-    ) -> Result<Vec<String>, CommandError> {
-        owners.sort_by_key(|owner| owner.access_point);
-        let mut missing = Vec::new();
-        for owner in owners {
-            let mut after = match &place {
-                Some((last, _)) if owner.access_point < *last => continue,
-                Some((last, host)) if owner.access_point == *last => Some(host.clone()),
-                _ => None,
-            };
-            place = None;
-            loop {
-                let rows = match self.rows(kind, owner.access_point, after.as_ref()).await {
-                    Ok(rows) => rows,
-                    Err(why) => {
-                        missing.push(format!("{}: {why}", owner.access_point.short()));
-                        break;
-                    }
-                };
-                let advances = rows.next.as_ref().is_none_or(|next| after.as_ref().is_none_or(|after| next > after));
-                for row in &rows.rows {
-                    take(owner.access_point, row)?;
-                }
-                if !advances {
-                    missing.push(format!("{}: its rows do not advance", owner.access_point.short()));
-                    break;
-                }
-                after = rows.next;
-                if after.is_none() {
-                    break;
-                }
-            }
-        }
-        Ok(missing)
-    }
-
     /// The rows of an owner behind a host; why there are none, as the end of a sentence.
     async fn rows(&mut self, kind: RowsOf, of: AccessPoint, after: Option<&Host>) -> Result<ServerRows, String> {
         let mut pause = FIRST_PAUSE;

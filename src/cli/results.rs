@@ -10,6 +10,7 @@ use super::{
     run_results::{Question, run_results},
     survey,
     table::{Style, Table, as_csv, bytes, paragraph},
+    walk::not_whole,
 };
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
@@ -18,7 +19,7 @@ use nearcrawl_model::{
     split::Split,
     summary::{Counts, Dimension, Summary, SwarmResults},
     survey::SurveyRef,
-    view::{ResultsView, Span, counted},
+    view::{Age, ResultsView, counted},
 };
 use serde::Serialize;
 use std::{
@@ -41,7 +42,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     --by with two breakdowns asks all members, which takes up to 3 s. By rule, or two breakdowns of a survey or with --member, the rows of all servers \
     are read from their owners and summed here. --member asks a member of any swarm over the network, without joining it. \
     --run sums up one run from the histories that the owners keep: a server counts where it was and with what it answered then, and for the surveys \
-    that it belongs to today.";
+    that it belongs to today. If an owner does not answer, \
+    what the others told is printed, and the exit code is 69.";
 
 /// A split as `--by` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +95,8 @@ pub struct ResultsArgs {
     api: ApiArgs,
 }
 
-/// Asks a daemon for the totals and formats them.
-pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+/// Asks a daemon for the totals, or all owners for their rows, and formats them. Rows that are missing are an error, behind what is there.
+pub async fn results(args: &ResultsArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let by: Vec<Split> = args.by.iter().map(|by| by.0).collect();
     check(&by, args.survey.is_some())?;
     let (survey, member) = (args.survey.as_ref(), args.member.as_deref());
@@ -104,17 +106,22 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<String, Command
     // Owners sum by one split, and by two for a daemon that asks them; what else there is the reader sums.
     let rows_are_summed_here = by.contains(&Split::Rule) || (by.len() == 2 && (survey.is_some() || member.is_some()));
     if rows_are_summed_here {
-        return summed_here(&row_table(&by, survey, member, args.api.api.as_deref()).await?, args, style);
+        let view = row_table(&by, survey, member, args.api.api.as_deref()).await?;
+        return Ok((summed_here(&view, args, style)?, not_whole(&view.missing_text)));
     }
     if let Some(survey) = survey {
         return of_survey(args, survey, style).await;
     }
-    if let [Split::By(one), Split::By(other)] = by[..] {
-        return cross_table((one, other), args, style).await;
-    }
-    if args.distinct {
-        return distinct_only(&distinct(args).await?, args, style);
-    }
+    let told = match by[..] {
+        [Split::By(one), Split::By(other)] => cross_table((one, other), args, style).await?,
+        _ if args.distinct => distinct_only(&distinct(args).await?, args, style)?,
+        _ => of_all(args, style).await?,
+    };
+    Ok((told, None))
+}
+
+/// The totals as the member tells them: while some are missing, the last consistent ones.
+async fn of_all(args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
     let (results, distinct) = tokio::join!(totals(args), distinct(args));
     let mut results = results?;
     let rule_sets = results.summary.rule_sets();
@@ -150,7 +157,7 @@ fn check(by: &[Split], of_survey: bool) -> Result<(), CommandError> {
 }
 
 /// The totals of a survey.
-async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<String, CommandError> {
+async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let mut results = survey::results(args.member.as_deref(), &args.api, survey).await?;
     let rule_sets = results.summary.rule_sets();
     if let [by] = args.by[..] {
@@ -159,16 +166,14 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
             results.labels.clear();
         }
     }
-    let missing = (!results.all_owners_answered).then(|| format!("servers are missing: {}", results.missing_text.join("; ")));
-    match (args.api.json, args.csv) {
-        (true, _) => json(&results),
+    let told = match (args.api.json, args.csv) {
+        (true, _) => json(&results)?,
         (_, true) => {
-            missing.iter().for_each(|missing| drop(writeln!(io::stderr(), "warning: {missing}")));
             let by = results.summary.by.iter().flat_map(|(by, values)| values.iter().map(|(value, sums)| ([by.name(), value], sums)));
             let labels = results.labels.iter().map(|(label, sums)| (["label", label.as_str()], sums));
             let about = [results.all_owners_answered.to_string(), results.missing_text.join("; ")];
             let row = |(names, sums): ([_; 2], _)| (names, sums, about.to_vec());
-            rows_csv(["dimension", "value"], &["all_owners_answered", "missing_text"], by.chain(labels).map(row))
+            rows_csv(["dimension", "value"], &["all_owners_answered", "missing_text"], by.chain(labels).map(row))?
         }
         _ => {
             let mut text = style.heading(&format!("survey {}: {}", results.survey, first_line(&results.summary.total))) + "\n";
@@ -177,9 +182,10 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
             if !results.labels.is_empty() {
                 text += &format!("\n{}", breakdown("label", &results.labels, None, style));
             }
-            Ok(text)
+            text
         }
-    }
+    };
+    Ok((told, not_whole(&results.missing_text)))
 }
 
 /// What `--json` prints.
@@ -287,7 +293,6 @@ fn summed_here(view: &RowTableView, args: &ResultsArgs, style: Style) -> Result<
     match (args.api.json, args.csv) {
         (true, _) => json(view),
         (_, true) => {
-            missing.iter().for_each(|missing| drop(writeln!(io::stderr(), "warning: {missing}")));
             let about = [view.all_owners_answered.to_string(), view.missing_text.join("; ")];
             let further = ["all_owners_answered", "missing_text"];
             match view.by[..] {
@@ -324,13 +329,13 @@ fn table_csv(view: &CrossTableView) -> Result<String, CommandError> {
     rows_csv([one, other], &["exact", "in_transition_text"], rows)
 }
 
-/// Whether the totals are exact, whose they are and how old.
+/// Whether the totals are exact, and if not, of when they are; whose they are, and how long ago a member last said that its part holds.
 fn freshness(results: &SwarmResults) -> String {
     let freshness = results.freshness();
     let members = counted(results.covers.len() as u64, "member");
     format!(
-        "{freshness}; totals of {members}, the oldest {} old, answered by {}",
-        Span(results.oldest_roll_up_age_ms),
+        "{freshness}; totals of {members}, each confirmed in the last {}; answered by {}",
+        Age(results.oldest_roll_up_age_ms),
         results.answered_by.short()
     )
 }
@@ -537,7 +542,8 @@ mod tests {
         let said = warning(&results(false)).unwrap();
         assert!(
             said.starts_with(
-                "warning: in transition: last consistent totals, 12 s old: 3kjLcUyQ is silent; totals of 0 members, the oldest 26 s old"
+                "warning: in transition: last consistent totals, as they were 12 s ago: 3kjLcUyQ is silent; \
+                 totals of 0 members, each confirmed in the last 26 s; answered by "
             ),
             "{said}"
         );

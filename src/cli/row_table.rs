@@ -4,6 +4,7 @@ use super::{
     error::{CommandError, Exit},
     owners::Source,
     survey::SurveyFilter,
+    walk::{each_row, not_whole},
 };
 use nearcrawl_core::report::RowTable;
 use nearcrawl_model::{
@@ -11,7 +12,6 @@ use nearcrawl_model::{
     split::Split,
     summary::Counts,
     survey::SurveyRef,
-    view::counted,
 };
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub struct RowCell {
 ///
 /// # Errors
 ///
-/// Nobody answers, or no server belongs to the survey, or several surveys have this name.
+/// Nobody answers, or no server of those who answer belongs to the survey, or several surveys have this name.
 pub async fn row_table(
     by: &[Split],
     survey: Option<&SurveyRef>,
@@ -53,25 +53,20 @@ pub async fn row_table(
     api: Option<&str>,
 ) -> Result<RowTableView, CommandError> {
     let mut source = Source::of(member, api).await?;
-    let owners = source.owners().await?;
-    let (mut table, mut filter, mut unreadable) = (RowTable::new(by.to_vec()), SurveyFilter::new(survey), 0_u64);
+    let (mut table, mut filter) = (RowTable::new(by.to_vec()), SurveyFilter::new(survey));
     let enter = |_, row: &str| {
-        let Some(row) = ServerRow::read(row) else {
-            unreadable += 1;
-            return Ok(());
-        };
+        let Some(row) = ServerRow::read(row) else { return false };
         let mark = filter.find(&row.surveys);
         if survey.is_none() || mark.is_some() {
             table.enter(&row, mark.iter().flat_map(|mark| mark.label_texts()));
         }
-        Ok(())
+        true
     };
-    let mut missing = source.walk(owners, RowsOf::Servers, None, enter).await?;
+    let missing = each_row(&mut source, RowsOf::Servers, enter).await?;
     filter.finish()?;
-    if unreadable > 0 {
-        missing.push(format!("{} cannot be read", counted(unreadable, "row")));
-    }
     if let Some(survey) = survey.filter(|_| table.servers() == 0) {
+        // Those that are missing may belong to it.
+        not_whole(&missing).map_or(Ok(()), Err)?;
         return Err(CommandError::new(Exit::Data, format!("no server on record belongs to a survey {survey}"))
             .hint("`nearcrawl survey list` shows the surveys that a daemon knows of"));
     }

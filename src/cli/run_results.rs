@@ -7,6 +7,7 @@ use super::{
     owners::Source,
     survey::SurveyFilter,
     table::{Style, Table, as_csv, bytes, paragraph},
+    walk::{each_row, not_whole},
 };
 use nearcrawl_model::{
     run_totals::{RUN_SPLITS, RunCell, RunCounts, RunTotals},
@@ -17,10 +18,7 @@ use nearcrawl_model::{
     view::counted,
 };
 use serde::Serialize;
-use std::{
-    collections::BTreeMap,
-    io::{self, Write as _},
-};
+use std::collections::BTreeMap;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -47,11 +45,13 @@ struct Told<'a> {
     totals: &'a RunTotals,
 }
 
-/// Asks all owners for the runs of their servers, and sums up one of them.
-pub async fn run_results(question: &Question<'_>, style: Style) -> Result<String, CommandError> {
+/// Asks all owners for the runs of their servers, and sums up one of them. What is missing is an error, behind what is there.
+pub async fn run_results(question: &Question<'_>, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     check(question)?;
     let (mut totals, missing) = gather(question).await?;
     if totals.total.servers == 0 {
+        // Those that are missing may have it.
+        not_whole(&missing).map_or(Ok(()), Err)?;
         let of = question.survey.map_or_else(String::new, |survey| format!(" of survey {survey}"));
         return Err(CommandError::new(Exit::Data, format!("no server{of} has a run {} on record", question.run))
             .hint("`nearcrawl export history` has the runs of every server"));
@@ -65,15 +65,15 @@ pub async fn run_results(question: &Question<'_>, style: Style) -> Result<String
     if question.by.len() > 1 {
         (totals.by, totals.labels) = (BTreeMap::new(), BTreeMap::new());
     }
-    if !missing.is_empty() && !question.api.json {
-        // CSV says it behind the figures, too.
-        let _ = writeln!(io::stderr(), "warning: servers are missing: {}", missing.join("; "));
-    }
-    if question.api.json {
+    let told = if question.api.json {
         let survey = question.survey.map(ToString::to_string);
-        return json(&Told { survey, all_owners_answered: missing.is_empty(), missing_text: &missing, totals: &totals });
-    }
-    if question.csv { csv(&totals, &missing) } else { Ok(text(&totals, question.survey, style)) }
+        json(&Told { survey, all_owners_answered: missing.is_empty(), missing_text: &missing, totals: &totals })?
+    } else if question.csv {
+        csv(&totals, &missing)?
+    } else {
+        text(&totals, question.survey, style)
+    };
+    Ok((told, not_whole(&missing)))
 }
 
 fn check(question: &Question<'_>) -> Result<(), CommandError> {
@@ -90,25 +90,18 @@ fn check(question: &Question<'_>) -> Result<(), CommandError> {
 
 async fn gather(question: &Question<'_>) -> Result<(RunTotals, Vec<String>), CommandError> {
     let mut source = Source::of(question.member, question.api.api.as_deref()).await?;
-    let owners = source.owners().await?;
-    let (mut totals, mut unreadable) = (RunTotals::new(question.run).crossed(question.by), 0);
+    let mut totals = RunTotals::new(question.run).crossed(question.by);
     let mut filter = SurveyFilter::new(question.survey);
     let enter = |_, row: &str| {
-        let Ok(row) = serde_json::from_str::<HistoryRow>(row) else {
-            unreadable += 1;
-            return Ok(());
-        };
+        let Ok(row) = serde_json::from_str::<HistoryRow>(row) else { return false };
         let mark = filter.find(&row.surveys);
         if question.survey.is_none() || mark.is_some() {
             totals.enter(&row, mark.iter().flat_map(|mark| mark.label_texts()));
         }
-        Ok(())
+        true
     };
-    let mut missing = source.walk(owners, RowsOf::History, None, enter).await?;
+    let missing = each_row(&mut source, RowsOf::History, enter).await?;
     filter.finish()?;
-    if unreadable > 0 {
-        missing.push(format!("{} cannot be read", counted(unreadable, "row")));
-    }
     Ok((totals, missing))
 }
 

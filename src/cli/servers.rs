@@ -2,10 +2,11 @@
 //! any member.
 
 use super::{
-    error::{CommandError, Exit},
+    error::CommandError,
     json,
     owners::Source,
     table::{Style, Table, bytes, paragraph},
+    walk::{each_row, not_whole},
 };
 use crate::node::clock;
 use clap::{Args, ValueEnum};
@@ -167,11 +168,12 @@ struct Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    fn take(&mut self, owner: AccessPoint, row: &str) {
-        let Some(server) = Server::read(owner, row) else { return };
+    /// False of what is no row.
+    fn take(&mut self, owner: AccessPoint, row: &str) -> bool {
+        let Some(server) = Server::read(owner, row) else { return false };
         self.asked += 1;
         if !server.is_wanted(self.args) {
-            return;
+            return true;
         }
         self.wanted += 1;
         self.servers.push(server);
@@ -179,6 +181,7 @@ impl Chosen<'_> {
         if self.args.limit > 0 && self.servers.len() >= self.args.limit.saturating_mul(2).max(1_000) {
             self.sort();
         }
+        true
     }
 
     fn sort(&mut self) {
@@ -193,20 +196,11 @@ impl Chosen<'_> {
 /// Asks all owners, and prints what is wanted. What is missing is an error, behind what is there.
 pub async fn servers(args: &ServersArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
-    let owners = source.owners().await?;
     let mut chosen = Chosen { args, servers: Vec::new(), asked: 0, wanted: 0 };
-    let take = |owner: AccessPoint, row: &str| -> Result<(), CommandError> {
-        chosen.take(owner, row);
-        Ok(())
-    };
-    let missing = source.walk(owners, RowsOf::Servers, None, take).await?;
+    let missing = each_row(&mut source, RowsOf::Servers, |owner, row| chosen.take(owner, row)).await?;
     chosen.sort();
     let text = if args.json { json(&chosen.servers.iter().map(|server| &server.0).collect::<Vec<_>>())? } else { told(&chosen, style) };
-    let failure = (!missing.is_empty()).then(|| {
-        CommandError::new(Exit::Unavailable, format!("servers are missing: {}", missing.join("; ")))
-            .hint("ask again when all members answer")
-    });
-    Ok((text, failure))
+    Ok((text, not_whole(&missing)))
 }
 
 fn told(chosen: &Chosen<'_>, style: Style) -> String {

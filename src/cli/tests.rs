@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser};
 
 mod check;
 mod json;
+mod missing_rows;
 
 pub(in crate::cli) async fn type_in(line: &str) -> Result<String, CommandError> {
     let cli = Cli::try_parse_from(["nearcrawl"].into_iter().chain(line.split_whitespace())).unwrap();
@@ -228,8 +229,8 @@ async fn results_come_as_table_and_as_csv() {
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("52 servers (46 up), "), "{text}");
     assert!(lines[0].contains(" MB of pages, ") && lines[0].ends_with(" MB moved"), "{text}");
-    let freshness =
-        "in transition: 10 servers are in their first run and counted with what they have so far; totals of 4 members, the oldest";
+    let freshness = "in transition: 10 servers are in their first run and counted with what they have so far; totals of 4 members, \
+                     each confirmed in the last";
     assert!(lines[1..3].join(" ").starts_with(freshness), "{text}");
     let lines = &lines[1..];
     assert_eq!(lines[2], "distinct servers: 52 hosts at 40 addresses in 47 domains; distinct external: ≈ 1990 hosts ± 2 % in");

@@ -7,6 +7,7 @@ use super::{
     owners::Source,
     survey::SurveyFilter,
     table::{Style, Table, bytes, paragraph},
+    walk::{each_row, not_whole},
 };
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
@@ -15,7 +16,7 @@ use nearcrawl_model::{
     trend::{Compared, Figure, LeftOut, Trend, TrendBy},
     view::counted,
 };
-use std::io::{self, Write as _};
+use serde::Serialize;
 
 /// Shown under `trend --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -25,7 +26,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     Only servers that were measured in both runs are compared: those that answered, with pages or without, and whose runs are over. A server \
     that is down in one of them changes no figure; such servers are counted apart.\n\n\
     With --by, a server counts where it was in the first run, so that both runs sum up the same servers. `nearcrawl export history` has the \
-    same figures server by server.";
+    same figures server by server. \
+    If an owner does not answer, what the others told is compared, and the exit code is 69.";
 
 /// A split as `--by` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,38 +67,46 @@ pub struct TrendArgs {
     api: ApiArgs,
 }
 
-/// Asks all owners for the runs of their servers, and compares two of them.
-pub async fn trend(args: &TrendArgs, style: Style) -> Result<String, CommandError> {
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Told<'a> {
+    /// Whether every owner answered.
+    all_owners_answered: bool,
+    missing_text: &'a [String],
+    #[serde(flatten)]
+    trend: &'a Trend,
+}
+
+/// Asks all owners for the runs of their servers, and compares two of them. What is missing is an error, behind what is there.
+pub async fn trend(args: &TrendArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     if args.from >= args.to {
         return Err(CommandError::new(Exit::Usage, "--from is not before --to".to_owned()).hint("write it like --from 1 --to 2"));
     }
     let mut source = Source::of(args.member.as_deref(), args.api.api.as_deref()).await?;
-    let owners = source.owners().await?;
-    let (mut trend, mut unreadable) = (Trend::new(args.from, args.to, args.by.map(|by| by.0)), 0);
+    let mut trend = Trend::new(args.from, args.to, args.by.map(|by| by.0));
     let mut filter = SurveyFilter::new(args.survey.as_ref());
     let enter = |_, row: &str| {
-        match serde_json::from_str::<HistoryRow>(row) {
-            Ok(row) if filter.passes(&row.surveys) => trend.enter(&row),
-            Ok(_) => {}
-            Err(_) => unreadable += 1,
+        let Ok(row) = serde_json::from_str::<HistoryRow>(row) else { return false };
+        if filter.passes(&row.surveys) {
+            trend.enter(&row);
         }
-        Ok(())
+        true
     };
-    let mut missing = source.walk(owners, RowsOf::History, None, enter).await?;
+    let missing = each_row(&mut source, RowsOf::History, enter).await?;
     filter.finish()?;
-    if unreadable > 0 {
-        missing.push(format!("{} cannot be read", counted(unreadable, "row")));
-    }
     if let Some(run) = trend.run_without_servers() {
+        // Those that are missing may have it.
+        not_whole(&missing).map_or(Ok(()), Err)?;
         let of = args.survey.as_ref().map_or_else(String::new, |survey| format!(" of survey {survey}"));
         return Err(CommandError::new(Exit::Data, format!("no server{of} has a run {run} on record"))
             .hint("`nearcrawl export history` has the runs of every server"));
     }
-    if !missing.is_empty() {
-        // Not among the figures: what is read by program stays so.
-        let _ = writeln!(io::stderr(), "warning: servers are missing: {}", missing.join("; "));
-    }
-    if args.api.json { json(&trend) } else { Ok(text(&trend, style)) }
+    let told = if args.api.json {
+        json(&Told { all_owners_answered: missing.is_empty(), missing_text: &missing, trend: &trend })?
+    } else {
+        text(&trend, style)
+    };
+    Ok((told, not_whole(&missing)))
 }
 
 fn text(trend: &Trend, style: Style) -> String {

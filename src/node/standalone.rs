@@ -90,18 +90,27 @@ pub trait Watcher: Send {
     /// What is to be written cannot be.
     fn stores(&mut self, rows: &[JournalRow]) -> Result<(), NodeError>;
 
-    /// How far it is; ten times a second, and at the end. Returns further URLs to begin with.
+    /// How far it is; ten times a second, and at the end. Returns further URLs to begin with, each in the place of one of which nothing came.
     ///
     /// # Errors
     ///
     /// What is to be written cannot be.
-    fn looks(&mut self, view: &View<'_>) -> Result<Vec<PageUrl>, NodeError>;
+    fn looks(&mut self, view: &View<'_>) -> Result<Vec<Instead>, NodeError>;
 
     /// Whether nothing more is to be taken in for the moment, because what was written is not taken away.
     fn is_behind(&self) -> bool;
 
     /// Whether nobody wants to know more.
     fn has_enough(&self) -> bool;
+}
+
+/// A starting URL in the place of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instead {
+    /// Of this one nothing came.
+    pub of: PageUrl,
+    /// The one that is asked for now.
+    pub url: PageUrl,
 }
 
 /// Follows nothing.
@@ -120,7 +129,7 @@ impl Watcher for Unwatched {
         Ok(())
     }
 
-    fn looks(&mut self, _: &View<'_>) -> Result<Vec<PageUrl>, NodeError> {
+    fn looks(&mut self, _: &View<'_>) -> Result<Vec<Instead>, NodeError> {
         Ok(Vec::new())
     }
 
@@ -275,7 +284,9 @@ impl<W: Watcher> Course<'_, W> {
         let further = self.watcher.looks(&self.crawler.view())?;
         let is_more = !further.is_empty();
         if is_more {
-            self.take_in(Event::Seeds(further))?;
+            let (before, urls) = further.into_iter().map(|Instead { of, url }| (of, url)).unzip();
+            self.take_in(Event::Superseded(before))?;
+            self.take_in(Event::Seeds(urls))?;
         }
         Ok(is_more)
     }

@@ -138,6 +138,19 @@ async fn why_nothing_was_fetched_is_told_for_each_starting_url_and_by_the_exit_c
     assert!(stage.web.log().requests().iter().all(|request| request.host != "10.0.0.7"));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_host_that_answers_over_http_only_the_guess_of_https_does_not_count() {
+    let stage = Stage::of(["plain.ke.test".to_owned()], 1).await;
+    let out = stage.path("records.jsonl");
+    let ended = stage.crawl(&["plain.ke.test:8080", "--out", &out]).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.complained);
+    let record: Value = serde_json::from_str(fs::read_to_string(&out).unwrap().trim()).unwrap();
+    let counts = ["pages", "known", "fetched", "refused_by_robots", "refused_by_robots_unavailable", "waiting"];
+    assert_eq!(counts.map(|name| record[name].as_u64()), [1, 1, 1, 0, 0, 0].map(Some), "{record}");
+    // What was asked was asked: it took three tries to find out.
+    assert!(record["failed"].as_u64() > Some(0), "{record}");
+}
+
 /// The last line of standard error.
 fn last_json(complained: &str) -> Value {
     serde_json::from_str(complained.lines().last().unwrap()).unwrap_or_else(|why| panic!("{why}: {complained}"))

@@ -109,6 +109,7 @@ impl Crawler {
             Event::Rest(rest) => self.context.rest = rest,
             Event::Outlook(outlook) => self.context.outlook = outlook,
             Event::Seeds(urls) => self.seeds(urls),
+            Event::Superseded(urls) => self.superseded(urls),
             Event::Wanted(host) => self.routing.find(&mut self.context, &self.membership, &host),
             Event::CrossTableWanted(by) => self.cross_table_wanted(by),
             Event::DistinctWanted => self.distinct_wanted(),

@@ -1528,6 +1528,13 @@ impl Crawler {
         self.route();
     }
 
+    /// Others take the place of starting points.
+    pub(crate) fn superseded(&mut self, urls: Vec<PageUrl>) {
+        for url in urls {
+            self.crawl.supersede(&mut self.context, &mut self.replication, url);
+        }
+    }
+
     /// The DNS answered.
     pub(crate) fn resolved(&mut self, host: &Host, answer: Result<LocatedHost, ResolveError>) {
         let owner_of = |address| self.ownership.register().around(address).map(|claim| claim.owner);

@@ -53,6 +53,8 @@ pub enum Event {
     Scope(Box<Scope>),
     /// People named starting points.
     Seeds(Vec<PageUrl>),
+    /// These starting points were guesses, of which nothing came: others are going to be named in their place.
+    Superseded(Vec<PageUrl>),
     /// People want to know where this host is: its steward is asked, as if a URL of it had been named.
     Wanted(Host),
     /// People want the sums of the swarm by two dimensions: all members are asked for theirs.

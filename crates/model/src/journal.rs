@@ -497,6 +497,9 @@ pub enum SkipReason {
     TooManyRedirects,
     /// Too few new external hosts are to be expected of it.
     Yield,
+    /// It was a guess: a host was named without a scheme, its robots.txt could not be had over https, and it is asked over http instead. What
+    /// was counted of it before ([`SkipReason::RobotsUnavailable`]) is taken back.
+    OtherScheme,
 }
 
 #[cfg(test)]

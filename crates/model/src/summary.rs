@@ -6,7 +6,7 @@ use super::{
     estimates::Estimates,
     evaluation::EvaluationCounts,
     time::Millis,
-    view::{Span, counted},
+    view::{Age, counted},
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -421,7 +421,7 @@ impl SwarmResults {
         if self.exact && first_runs.is_none() {
             return "exact".to_owned();
         }
-        let kept = self.consistent_age_ms.map(|age| format!("last consistent totals, {} old", Span(age)));
+        let kept = self.consistent_age_ms.map(|age| format!("last consistent totals, as they were {} ago", Age(age)));
         let why: Vec<String> = self.in_transition_text.clone().into_iter().chain(first_runs).collect();
         let why = Some(why.join("; ")).filter(|why| !why.is_empty());
         [Some("in transition".to_owned()), kept, why].into_iter().flatten().collect::<Vec<_>>().join(": ")

@@ -5,7 +5,10 @@ use crate::{
         error::{CommandError, Exit},
         seed,
     },
-    node::{config::Config, standalone, standalone::Findings},
+    node::{
+        config::Config,
+        standalone::{self, Findings, Instead},
+    },
 };
 use nearcrawl_model::{
     fetch::{FetchError, ResolveError},
@@ -99,8 +102,8 @@ pub(super) struct Fates {
     refused: BTreeMap<String, String>,
     by_url: BTreeMap<String, Option<Fate>>,
     hosts: BTreeMap<Host, Option<ResolveError>>,
-    /// Hosts that are asked over http if nothing came over https.
-    plain: BTreeMap<Host, PageUrl>,
+    /// Hosts that are asked over http if nothing came over https: what is asked for then.
+    plain: BTreeMap<Host, Instead>,
 }
 
 impl Fates {
@@ -121,7 +124,7 @@ impl Fates {
             fates.hosts.insert(seed.url.host(), None);
             if let Some(plain) = seed.plain.as_ref().filter(|plain| standalone::seed_refusal(config, plain).is_none()) {
                 fates.by_url.insert(plain.to_string(), None);
-                fates.plain.insert(plain.host(), plain.clone());
+                fates.plain.insert(plain.host(), Instead { of: seed.url.clone(), url: plain.clone() });
             }
             urls.push(seed.url.clone());
         }
@@ -147,7 +150,7 @@ impl Fates {
     }
 
     /// What to ask for next at a host that is done: its front page over http, if nothing came over https.
-    pub(super) fn further(&mut self, record: &ServerRecord) -> Option<PageUrl> {
+    pub(super) fn further(&mut self, record: &ServerRecord) -> Option<Instead> {
         let plain = self.plain.remove(&record.host)?;
         let is_silent = record.pages == 0 && matches!(record.status, ServerStatus::Down | ServerStatus::RobotsUnavailable);
         is_silent.then_some(plain)

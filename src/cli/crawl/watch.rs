@@ -7,7 +7,10 @@ use super::{
     rows::{Known, link_lines, page_line},
     seeds::{Fate, Fates},
 };
-use crate::node::{NodeError, standalone::Watcher};
+use crate::node::{
+    NodeError,
+    standalone::{Instead, Watcher},
+};
 use nearcrawl_core::{event::Event, report::View};
 use nearcrawl_model::{
     fetch::{FetchOutcome, FetchReport},
@@ -210,14 +213,14 @@ impl Watcher for Watch {
         rows.iter().try_for_each(|row| self.stored(row))
     }
 
-    fn looks(&mut self, view: &View<'_>) -> Result<Vec<PageUrl>, NodeError> {
+    fn looks(&mut self, view: &View<'_>) -> Result<Vec<Instead>, NodeError> {
         let mut further = Vec::new();
         for host in mem::take(&mut self.touched) {
             match view.is_at_rest(&host) {
                 Some(true) => {
                     let Some(record) = view.server(&host) else { continue };
                     match self.fates.further(&record) {
-                        Some(plain) => further.push(plain),
+                        Some(instead) => further.push(instead),
                         None => {
                             if let Some(records) = &mut self.outputs.records {
                                 records.tell(&record).map_err(|why| failed(records.sink(), &why))?;

@@ -1,9 +1,7 @@
 //! The columns of a table, and a row of it.
 
-use serde_json::{Map, Value};
-
-/// A row: one JSON object.
-pub type Row = Map<String, Value>;
+pub use crate::cli::walk::Row;
+use serde_json::Value;
 
 /// What has no column of its own.
 pub const REST: &str = "other_json";

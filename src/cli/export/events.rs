@@ -4,12 +4,12 @@ use super::{
     column::{Column, Row, int, text, time},
     file,
     text::Format,
-    walk::Hosts,
 };
 use crate::cli::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     owners::{Asked, Source},
+    walk::Hosts,
 };
 use clap::{Args, ValueEnum};
 use nearcrawl_model::{

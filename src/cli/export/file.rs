@@ -3,10 +3,13 @@
 use super::{
     column::Column,
     output::{Output, spool_of},
-    text::{Format, Lines, OpenError, Place, Text},
+    text::{Format, Lines, OpenError, Text},
+};
+use crate::cli::{
+    error::{CommandError, Exit},
+    owners::Place,
     walk::Hosts,
 };
-use crate::cli::error::{CommandError, Exit};
 use std::path::{Path, PathBuf};
 
 /// The file that rows go to; none if that is standard output.

@@ -17,16 +17,15 @@ mod servers;
 mod sink;
 mod text;
 mod trace;
-mod walk;
 
 use super::{
     error::{CommandError, Exit},
-    owners::{Asked, Source},
+    owners::{Asked, Place, Source},
     survey::SurveyFilter,
+    walk::{Hosts, Missing, Walk},
 };
 use clap::{Args, Subcommand, ValueEnum};
 use column::Column;
-pub use column::Row;
 use links::Links;
 use nearcrawl_model::{
     exported::ExportOf,
@@ -41,9 +40,8 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-use text::{Format, Place};
+use text::Format;
 use trace::Trace;
-pub use walk::{Hosts, Missing, Sink, Walk};
 
 /// Shown under `export --help`.
 pub const EXAMPLES: &str = "Examples:\n  \

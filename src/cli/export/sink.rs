@@ -1,19 +1,10 @@
 //! Rows as they come become rows as they are written.
 
-use super::{
-    column::Row,
-    history,
-    links::Links,
-    origin,
-    output::Output,
-    pages,
-    progress::Progress,
-    trace::Trace,
-    walk::{Hosts, Sink},
-};
+use super::{column::Row, history, links::Links, origin, output::Output, pages, progress::Progress, trace::Trace};
 use crate::cli::{
     error::{CommandError, Exit},
     survey::SurveyFilter,
+    walk::{Hosts, Sink},
 };
 use nearcrawl_model::access_point::AccessPoint;
 use nearcrawl_model::{url::Host, view::counted};

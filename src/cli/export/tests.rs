@@ -4,8 +4,8 @@ use super::*;
 use crate::cli::export::{
     column::Row,
     text::{Lines, Text},
-    walk::Sink,
 };
+use crate::cli::walk::Sink;
 use nearcrawl_model::{access_point::AccessPoint, url::Host};
 use serde_json::{Value, json};
 use std::fs;

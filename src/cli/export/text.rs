@@ -1,8 +1,9 @@
 //! Rows as lines: JSON, or CSV. A file of them can be gone on with.
 
 use super::column::{Column, REST, Row, Type, cells};
+use crate::cli::owners::Place;
 use clap::ValueEnum;
-use nearcrawl_model::{access_point::AccessPoint, url::Host};
+use nearcrawl_model::url::Host;
 use serde_json::Value;
 use std::{
     fs::{File, OpenOptions},
@@ -28,9 +29,6 @@ pub enum Format {
     /// A file for DuckDB, pandas and the like, with Common Crawl's names of columns; needs --out
     Parquet,
 }
-
-/// The owner and the host of the last row that is there.
-pub type Place = Option<(AccessPoint, Host)>;
 
 /// Where lines go.
 pub struct Text {

@@ -18,11 +18,11 @@ use maker::{By, Maker};
 use super::{
     chart::Chart,
     error::{CommandError, Exit},
-    export::{self, Hosts, Missing, Sink, Walk},
     json,
     owners::{Asked, Source},
     survey::{OffRecord, SurveyFilter},
     table::Style,
+    walk::{self, Hosts, Missing, Sink, Walk},
 };
 use crate::io::snapshot;
 use clap::{Args, Subcommand, ValueEnum};
@@ -181,7 +181,7 @@ struct Rows<'a> {
 }
 
 impl Sink for Rows<'_> {
-    fn row(&mut self, owner: AccessPoint, row: export::Row) -> Result<bool, CommandError> {
+    fn row(&mut self, owner: AccessPoint, row: walk::Row) -> Result<bool, CommandError> {
         let Some(row) = self.filter.row(row, false) else {
             self.gathered.leave_out();
             return Ok(true);

@@ -14,6 +14,7 @@ use super::{
     json,
     owners::Source,
     table::{Style, Table, facts, paragraph},
+    walk::not_whole,
 };
 use crate::node::api::StateBody;
 use clap::{Args, Subcommand};
@@ -56,7 +57,8 @@ const LIST_EXAMPLES: &str = "Examples:\n  \
 /// Shown under `survey show --help`.
 const SHOW_EXAMPLES: &str = "Examples:\n  \
     nearcrawl survey show universities\n  \
-    nearcrawl survey show universities@3kjLcUyQ --json | jq .hosts";
+    nearcrawl survey show universities@3kjLcUyQ --json | jq .hosts\n\n\
+    If an owner does not answer, the hosts of the others are counted, and the exit code is 69.";
 
 /// Shown under the help of what changes a survey.
 const CHANGE_EXAMPLES: &str = "Examples:\n  \
@@ -184,19 +186,20 @@ fn end(text: &str) -> Result<WallTime, String> {
     moment.ok_or_else(|| "write a day like 2027-06-30, or a moment like 2027-06-30T12:00:00Z".to_owned())
 }
 
-/// Carries a command about surveys out.
-pub async fn survey(command: SurveyCommand, style: Style) -> Result<String, CommandError> {
-    match command {
-        SurveyCommand::Create(args) => create(*args).await,
+/// Carries a command about surveys out. Hosts that are missing from what is shown are an error, behind what is there.
+pub async fn survey(command: SurveyCommand, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
+    let told = match command {
+        SurveyCommand::Create(args) => create(*args).await?,
         SurveyCommand::List(api) => {
             let surveys: Vec<SurveyView> = ApiClient::new(&api)?.get("/api/surveys", &[]).await?;
-            if api.json { json(&surveys) } else { Ok(listed(&surveys, style)) }
+            if api.json { json(&surveys)? } else { listed(&surveys, style) }
         }
-        SurveyCommand::Show(args) => show(&args, style).await,
-        SurveyCommand::Pause(args) => change(args, SurveyState::Paused).await,
-        SurveyCommand::Resume(args) => change(args, SurveyState::Running).await,
-        SurveyCommand::End(args) => change(args, SurveyState::Ended).await,
-    }
+        SurveyCommand::Show(args) => return show(&args, style).await,
+        SurveyCommand::Pause(args) => change(args, SurveyState::Paused).await?,
+        SurveyCommand::Resume(args) => change(args, SurveyState::Running).await?,
+        SurveyCommand::End(args) => change(args, SurveyState::Ended).await?,
+    };
+    Ok((told, None))
 }
 
 async fn create(args: CreateArgs) -> Result<String, CommandError> {
@@ -276,13 +279,14 @@ struct Shown {
     missing_text: Vec<String>,
 }
 
-async fn show(args: &ShowArgs, style: Style) -> Result<String, CommandError> {
+async fn show(args: &ShowArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let name = args.survey.to_string();
     let survey: SurveyView = ApiClient::new(&args.api)?.get("/api/survey", &[("name", &name)]).await?;
     let (hosts, missing_text) = results::count_hosts(&args.api, &survey).await?;
     let placement = probes::placement(&mut Source::Daemon(ApiClient::new(&args.api)?), &survey).await?;
     let shown = Shown { survey, hosts, placement, missing_text };
-    if args.api.json { json(&shown) } else { Ok(shown_text(&shown, style)) }
+    let told = if args.api.json { json(&shown)? } else { shown_text(&shown, style) };
+    Ok((told, not_whole(&shown.missing_text)))
 }
 
 fn shown_text(shown: &Shown, style: Style) -> String {

@@ -5,6 +5,7 @@ use crate::cli::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     owners::Source,
+    walk::{each_row, not_whole},
 };
 use futures::{StreamExt, stream};
 use nearcrawl_core::report::RowTally;
@@ -60,28 +61,20 @@ async fn walk(
     mut each: impl FnMut(&ServerRow),
 ) -> Result<Walked, CommandError> {
     let mut source = Source::of(member, api).await?;
-    let owners = source.owners().await?;
     let mut filter = SurveyFilter::new(Some(survey));
     let mut walked = Walked { rows: RowTally::default(), creator: None, owners: BTreeMap::new(), missing: Vec::new() };
-    let mut unreadable = 0_u64;
     let enter = |owner: AccessPoint, row: &str| {
-        let Some(row) = ServerRow::read(row) else {
-            unreadable += 1;
-            return Ok(());
-        };
+        let Some(row) = ServerRow::read(row) else { return false };
         if let Some(SurveyMark { creator, labels, .. }) = filter.find(&row.surveys) {
             walked.creator = Some(creator);
             *walked.owners.entry(owner.to_string()).or_default() += 1;
             walked.rows.enter(&row, &labels);
             each(&row);
         }
-        Ok(())
+        true
     };
-    walked.missing = source.walk(owners, RowsOf::Servers, None, enter).await?;
+    walked.missing = each_row(&mut source, RowsOf::Servers, enter).await?;
     filter.finish()?;
-    if unreadable > 0 {
-        walked.missing.push(format!("{} cannot be read", counted(unreadable, "row")));
-    }
     Ok(walked)
 }
 
@@ -103,6 +96,8 @@ pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) ->
         // Whether there is such a survey at all.
         let _: SurveyView = ApiClient::new(api)?.get("/api/survey", &[("name", &survey.to_string())]).await?;
     } else if creator.is_none() {
+        // Those that are missing may belong to it.
+        not_whole(&missing).map_or(Ok(()), Err)?;
         return Err(CommandError::new(Exit::Data, format!("no server on record belongs to a survey {survey}"))
             .hint("`nearcrawl survey list` shows the surveys that a daemon knows of"));
     }
@@ -174,7 +169,7 @@ pub struct OffRecord {
 /// Whether it is known that a host has no address.
 async fn is_nowhere(api: &ApiClient, host: Host) -> bool {
     let said: Result<WhyView, CommandError> = api.get("/api/why", &[("q", host.as_str())]).await;
-    said.is_ok_and(|said| said.is_nowhere())
+    said.is_ok_and(|said| said.no_address_reason.is_some())
 }
 
 impl OffRecord {

@@ -217,7 +217,7 @@ fn survey_probes(access_point: AccessPoint) -> SurveyProbes {
 }
 
 /// The servers behind a host, or their first two runs, in the second of which each has a page more.
-fn server_rows(rows: RowsOf, access_point: AccessPoint, after: Option<&Host>) -> ServerRows {
+pub fn server_rows(rows: RowsOf, access_point: AccessPoint, after: Option<&Host>) -> ServerRows {
     let all = (0..25).map(server).filter(|record| after.is_none_or(|after| record.host > *after));
     let place = || ("KE".to_owned(), "afrinic".to_owned(), "Museum".to_owned());
     match rows {
@@ -570,6 +570,7 @@ fn why(subject: &Subject) -> WhyView {
         store_silent_for_ms: None,
         failing_pages: failing_pages(),
         surveys: vec![mark()],
+        no_address_reason: None,
     }
 }
 

@@ -157,6 +157,14 @@ impl Crawl {
         }
         self.journal(cx, replication, host, JournalEntry::Skipped { url, reason });
     }
+
+    /// A starting URL was a guess, and is asked for over another scheme: if its robots.txt could not be had it counts no more.
+    pub(crate) fn supersede(&mut self, cx: &mut Context, replication: &mut Replication, url: PageUrl) {
+        let host = url.host();
+        if self.sites.get(&host).is_some_and(|site| site.is_unreachable_start(&url, &cx.secret)) {
+            self.journal(cx, replication, &host, JournalEntry::Skipped { url, reason: SkipReason::OtherScheme });
+        }
+    }
 }
 
 /// Servers answer.

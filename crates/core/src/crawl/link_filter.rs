@@ -2,13 +2,16 @@
 
 use super::{
     new_host_quota::NewHostQuota,
-    site::{Site, held_back::MAX_HELD},
+    site::{
+        Site,
+        held_back::{DAY, MAX_HELD},
+    },
 };
 use crate::{clock_cache::ClockCache, context::Context};
 use nearcrawl_model::{
     fingerprint::Fingerprint,
     ids::SiteNumber,
-    journal::{Arrival, HostLimit, Place},
+    journal::{Arrival, HostLimit, JournalEntry, Place},
     links::Links,
     url::{Host, PageUrl},
 };
@@ -93,6 +96,29 @@ impl LinkFilter {
     /// Whether links may lead to this host of a site that goes elsewhere; `print` stands for the host.
     pub(crate) fn admits_host(&mut self, cx: &Context, host: &Host, print: Fingerprint) -> bool {
         self.new_hosts.admit(host, print, cx.settings.new_hosts.per_domain, cx.now.moment)
+    }
+
+    /// A journal is read: to which hosts its links led in the last day counts towards the limits of their domains, so that these go on where
+    /// they were after a restart, and come along with a subnet. What the runs before it led to is not new.
+    pub(super) fn recall(&mut self, cx: &Context, entries: &[JournalEntry]) {
+        if cx.settings.new_hosts.per_domain == 0 {
+            return;
+        }
+        let mut before: BTreeSet<Fingerprint> = BTreeSet::new();
+        for entry in entries {
+            match entry {
+                JournalEntry::Followed { hosts, .. } => before.extend(hosts),
+                JournalEntry::Visited { at, outgoing, .. } | JournalEntry::Released { at, outgoing } => {
+                    let ago = cx.now.wall.0.saturating_sub(at.0);
+                    for host in outgoing.iter().map(|arrival| arrival.url.host()) {
+                        let print = cx.secret.of(host.as_str());
+                        let ago = if before.contains(&print) { DAY } else { ago };
+                        self.new_hosts.recall(&host, print, ago, cx.now.moment);
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Counts what waits at sites because a limit on new hosts holds it back.

@@ -239,6 +239,7 @@ impl Crawl {
         self.fetches.rest(site.address, cx.now.moment.after(rest));
         self.sites.await_seen_set(number, key.host.clone());
         self.to_release |= site.held.counts().is_any();
+        self.links.recall(cx, &copy.entries);
         self.sites.insert(site);
         cx.signal(Signal::SiteChanged(key.host.clone()));
         cx.commands.push_back(Command::Store(StoreCommand::LoadSeen { site: number, seen, children, cut }));

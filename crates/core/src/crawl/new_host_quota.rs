@@ -1,8 +1,14 @@
 //! Does one domain name hosts without end? Of each registrable domain only so many new hosts a day are led to by links, so that a
 //! wildcard in a DNS zone cannot keep a swarm busy. Starting points that people name are not counted, and hosts out of scope never get here.
+//! The count is kept in memory only: journals name the hosts that links led to, with the time, and are read at each start and when a subnet
+//! comes from another member.
 
 use super::site::held_back::DAY;
-use nearcrawl_model::{fingerprint::Fingerprint, time::Moment, url::Host};
+use nearcrawl_model::{
+    fingerprint::Fingerprint,
+    time::{Millis, Moment},
+    url::Host,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Domains that are watched at once, and hosts of all of them; beyond that the watch begins anew.
@@ -55,6 +61,30 @@ impl NewHostQuota {
         admitted
     }
 
+    /// A link led to this host so long ago, as a journal says: a restart, or a move of its subnet, lets no more hosts in. One that was led to
+    /// more than a day ago is known, and no more than that. What there is no room for is not counted.
+    pub(crate) fn recall(&mut self, host: &Host, print: Fingerprint, ago: Millis, now: Moment) {
+        let Some(name) = host.registrable() else { return };
+        if self.hosts >= MAX_HOSTS || self.domains.len() >= MAX_DOMAINS && !self.domains.contains_key(name) {
+            return;
+        }
+        // The clock begins with the boot of the machine: what was before is as if it had been then.
+        let at = Moment(now.0.saturating_sub(ago));
+        let domain = self.domains.entry(name.to_owned()).or_insert_with(|| Domain { since: at, ..Domain::default() });
+        if !domain.hosts.insert(print) {
+            return;
+        }
+        self.hosts += 1;
+        if ago < DAY {
+            if now.since(domain.since) >= DAY {
+                (domain.since, domain.today) = (at, 0);
+            }
+            // Journals are read in any order.
+            domain.since = domain.since.min(at);
+            domain.today += 1;
+        }
+    }
+
     /// Whether one more host of this one's domain may wait until its day comes.
     pub(crate) fn may_wait(&self, host: &Host, per_domain: u64) -> bool {
         let waiting = host.registrable().and_then(|name| self.waiting.get(name)).copied().unwrap_or(0);
@@ -96,6 +126,30 @@ mod tests {
         let mut admit = |n: u64, at: u64| newcomers.admit(&format!("h{n}.blogs.ke").parse().unwrap(), Fingerprint(n), LIMIT, Moment(at));
         assert!((0..50).all(|n| admit(n, 0)) && !admit(50, 0));
         assert!((0..50).all(|n| admit(n, DAY)) && (50..100).all(|n| admit(n, DAY)) && !admit(100, DAY));
+    }
+
+    #[test]
+    fn what_journals_say_counts_as_if_it_had_been_led_to_here() {
+        let host = |n: u64| -> Host { format!("h{n}.trap.ke").parse().unwrap() };
+        let now = Moment(30 * DAY);
+        let hour = DAY / 24;
+        let mut newcomers = NewHostQuota::default();
+        let recall = |quota: &mut NewHostQuota, n: u64, ago: Millis| quota.recall(&host(n), Fingerprint(n), ago, now);
+        // Of two journals, the later half first; each host comes twice, as two pages name it.
+        for n in (20..40).chain(0..20).chain(0..40) {
+            recall(&mut newcomers, n, if n < 20 { 5 * hour } else { 2 * hour });
+        }
+        recall(&mut newcomers, 99, 3 * DAY);
+        let mut admit = |n: u64, at: Moment| newcomers.admit(&host(n), Fingerprint(n), LIMIT, at);
+        assert!(admit(99, now) && admit(0, now), "those that were led to before are not new");
+        assert_eq!((100..200).filter(|n| admit(*n, now)).count(), 10, "ten are left of fifty");
+        assert!(!admit(199, now.after(19 * hour - 1)), "the day began with the first of them");
+        assert!(admit(199, now.after(19 * hour)));
+        // On a machine that was booted a moment ago they are as if they had come then.
+        let mut booted = NewHostQuota::default();
+        (0..50).for_each(|n| booted.recall(&host(n), Fingerprint(n), 5 * hour, Moment(1_000)));
+        assert!(!booted.admit(&host(50), Fingerprint(50), LIMIT, Moment(2_000)));
+        assert!(booted.admit(&host(50), Fingerprint(50), LIMIT, Moment(DAY)));
     }
 
     #[test]

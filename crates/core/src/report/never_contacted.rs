@@ -5,7 +5,7 @@ use nearcrawl_model::{
     fetch::ResolveError,
     subnet::Subnet,
     url::{Host, PageUrl},
-    view::{NO_ADDRESS, NO_PERMITTED_ADDRESS, Subject},
+    view::Subject,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -24,9 +24,9 @@ const OPENED_BY: &str = "Only ranges in crawl.allow_ranges are excepted, which i
 pub(super) fn nowhere(host: &Host, failure: ResolveError) -> String {
     match failure {
         ResolveError::ForbiddenAddress => {
-            format!("No request is sent to {host}: {NO_PERMITTED_ADDRESS}. {OPENED_BY}")
+            format!("No request is sent to {host}: its name leads to private, reserved or denied addresses only. {OPENED_BY}")
         }
-        _ => format!("No member crawls {host}: {NO_ADDRESS} ({failure})."),
+        _ => format!("No member crawls {host}: it has no usable address ({failure})."),
     }
 }
 

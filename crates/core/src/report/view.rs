@@ -274,7 +274,9 @@ impl<'a> View<'a> {
 
     /// The members that have servers on record, this one among them, and those that own subnets and have not told yet of how many servers.
     pub fn server_owners(&self) -> Vec<ServerOwner> {
-        let owners = self.members().into_iter().filter(|member| member.servers > 0 || member.subnets > 0);
+        // Of who is dead and owns nothing others have everything, although its totals may be remembered for a while.
+        let has_any = |member: &MemberView| member.subnets > 0 || (member.servers > 0 && member.liveness != Liveness::Dead);
+        let owners = self.members().into_iter().filter(has_any);
         owners.map(|member| ServerOwner { access_point: member.access_point, servers: member.servers }).take(MAX_OWNERS).collect()
     }
 

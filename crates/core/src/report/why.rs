@@ -76,7 +76,7 @@ impl View<'_> {
         let address = match address {
             Ok(address) => address,
             Err(why_not) => {
-                view.answer_text = self.refusals(host.as_ref(), None).into_iter().chain([why_not]).collect::<Vec<_>>().join(" ");
+                self.not_located(&mut view, host.as_ref(), why_not);
                 return view;
             }
         };
@@ -119,6 +119,15 @@ impl View<'_> {
         let refused = never_contacted(policy, subject, None).is_some_and(|refused| refused.everywhere);
         let known = self.crawl.site(&host).is_some() || host.address().is_some() || self.context.denies(&host, None);
         (!known && !refused && self.routing.locator().lookup(&host, self.context.now.moment) == Lookup::Unknown).then_some(host)
+    }
+
+    /// No address of the host is known; if it was looked up and has none, why.
+    fn not_located(&self, view: &mut WhyView, host: Option<&Host>, why_not: String) {
+        let found = host.map(|host| self.routing.locator().lookup(host, self.context.now.moment));
+        if let Some(Lookup::Nowhere(failure)) = found {
+            view.no_address_reason = Some(failure);
+        }
+        view.answer_text = self.refusals(host, None).into_iter().chain([why_not]).collect::<Vec<_>>().join(" ");
     }
 
     /// The address that a host is pinned to, or why none is known.

@@ -99,6 +99,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Rest(_)
         | Event::Outlook(_)
         | Event::Seeds(_)
+        | Event::Superseded(_)
         | Event::Wanted(_)
         | Event::Leave
         | Event::Move { .. }

@@ -181,6 +181,19 @@ impl fmt::Display for Span {
     }
 }
 
+/// An age as people say it where parts of a second say nothing: whole seconds, rounded up; from a minute on as a [`Span`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Age(pub Millis);
+
+impl fmt::Display for Age {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.div_ceil(1_000).max(1) {
+            seconds @ ..60 => write!(f, "{seconds} s"),
+            seconds => Span(seconds.saturating_mul(1_000)).fmt(f),
+        }
+    }
+}
+
 /// What an access point is doing, in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -224,6 +237,14 @@ mod tests {
         ];
         for (activity, sentence) in cases {
             assert_eq!(activity.to_string(), sentence);
+        }
+    }
+
+    #[test]
+    fn ages_are_whole_seconds() {
+        let cases = [(0, "1 s"), (400, "1 s"), (1_001, "2 s"), (26_000, "26 s"), (59_001, "1 min 0 s"), (600_000, "10 min 0 s")];
+        for (age, text) in cases {
+            assert_eq!(Age(age).to_string(), text);
         }
     }
 

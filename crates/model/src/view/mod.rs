@@ -8,7 +8,7 @@ mod reachability;
 mod subject;
 mod visit_state;
 
-pub use activity::{Activity, Span, State, counted};
+pub use activity::{Activity, Age, Span, State, counted};
 pub use delegation::{DelegationView, MeasurementView, MigrationView};
 pub use events::{EventKind, EventOutcome, EventRow, EventView, EventsHead, EventsView};
 pub use measured_transfer::MeasuredTransfer;
@@ -464,19 +464,10 @@ pub struct WhyView {
     /// The surveys that the host belongs to, those that are paused or have ended among them, with what they say of it.
     #[serde(default)]
     pub surveys: Vec<SurveyMark>,
-}
-
-/// What is said of a host of which no request is sent to any address, since it has none.
-pub const NO_ADDRESS: &str = "it has no usable address";
-
-/// The same of one that has some, to none of which requests are sent.
-pub const NO_PERMITTED_ADDRESS: &str = "its name leads to private, reserved or denied addresses only";
-
-impl WhyView {
-    /// Whether the host that was asked about was looked up, and has no address to which requests are sent.
-    pub fn is_nowhere(&self) -> bool {
-        self.address.is_none() && [NO_ADDRESS, NO_PERMITTED_ADDRESS].iter().any(|said| self.answer_text.contains(said))
-    }
+    /// Why the host has no address to which requests are sent, if it was looked up and has none.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub no_address_reason: Option<ResolveError>,
 }
 
 /// What came of URLs that were given as starting points.

@@ -53,6 +53,9 @@ function span(ms) {
   return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`;
 }
 
+// An age in whole seconds, rounded up.
+const age = (ms) => span(Math.max(1, Math.ceil(ms / 1000)) * 1000);
+
 const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 const short = (id) => `…${id.slice(-8)}`;
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -190,11 +193,11 @@ function showResults(results) {
   at("exact").dataset.exact = !counted ? "unknown" : results.exact ? "yes" : "no";
   say("exact", !counted ? "no totals yet" : results.exact ? "exact" : "in transition");
   const kept = results.consistent_age_ms ?? null;
-  const since = kept === null ? "" : `last consistent totals, ${span(kept)} old: `;
+  const since = kept === null ? "" : `last consistent totals, as they were ${age(kept)} ago: `;
   const why = results.exact ? "" : results.in_transition_text ? `${since}${results.in_transition_text}; ` : since;
   const inFirst = total.unfinished === 1 ? "is in its first run and counted with what it has" : "are in their first run and counted with what they have";
   const first = total.unfinished > 0 && !why.includes(inFirst) ? `${plural(total.unfinished, "server")} ${inFirst} so far; ` : "";
-  say("age", `${why}${first}totals of ${plural(results.covers.length, "member")}, the oldest ${span(results.oldest_roll_up_age_ms)} old`);
+  say("age", `${why}${first}totals of ${plural(results.covers.length, "member")}, each confirmed in the last ${age(results.oldest_roll_up_age_ms)}`);
   say("fig-servers", number(total.servers));
   const estimates = results.summary.estimates;
   const estimated = estimates.sampled > 0 ? ` (estimated ${number(estimates.up.estimated)} ± ${number(estimates.up.margin)})` : "";

@@ -454,6 +454,7 @@ impl Site {
             }
             JournalEntry::Moved { from, to, address } => self.move_to(*from, *to, *address),
             JournalEntry::Visited { .. } => self.visited(entry, rules, key),
+            JournalEntry::Skipped { url, reason: SkipReason::OtherScheme } => self.superseded(url),
             JournalEntry::Skipped { url, reason } => self.skipped(key.of(url.as_str()), *reason),
         }
         self.bring_up_to_date(rules);
@@ -581,7 +582,25 @@ impl Site {
                 }
             }
             SkipReason::Denied | SkipReason::TooManyRedirects => self.record.set_aside += 1,
+            // Takes back what was counted, and counts nothing.
+            SkipReason::OtherScheme => {}
         }
+    }
+
+    /// A starting URL was refused since its robots.txt could not be had, and stands for nothing any more.
+    fn superseded(&mut self, url: &PageUrl) {
+        if self.starts.remove(url) {
+            let record = &mut self.record;
+            for count in [&mut record.known, &mut record.refused_by_robots, &mut record.refused_by_robots_unavailable] {
+                *count = count.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Whether a URL is a starting one that was refused since its robots.txt could not be had.
+    pub(crate) fn is_unreachable_start(&self, url: &PageUrl, key: &FingerprintKey) -> bool {
+        let waits = self.frontier.contains(key.of(url.as_str()));
+        self.starts.contains(url) && !waits && self.robots_refusal(url) == Some(SkipReason::RobotsUnavailable)
     }
 
     /// Whether no further URL of a script is asked for: one was, or no further script is visited.

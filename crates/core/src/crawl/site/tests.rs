@@ -227,6 +227,22 @@ fn robots_missing_allows_and_robots_not_to_be_had_forbids() {
 }
 
 #[test]
+fn a_guess_that_is_asked_by_another_scheme_counts_no_more() {
+    let start = page("/");
+    let rows = [JournalEntry::Admitted { urls: found(&[("/", 0)]) }, robots_answer(Err(FetchError::TlsFailed), 2)];
+    let (mut site, _) = play(&rows, &rules());
+    let counts = |site: &Site| [site.record.known, site.record.refused_by_robots, site.record.refused_by_robots_unavailable];
+    assert!(counts(&site) == [1, 1, 1] && site.is_unreachable_start(&start, &KEY));
+    assert!(!site.is_unreachable_start(&page("/other"), &KEY));
+    // Twice changes no more than once.
+    for _ in 0..2 {
+        site.apply(&JournalEntry::Skipped { url: start.clone(), reason: SkipReason::OtherScheme }, &rules(), &KEY);
+        assert!(counts(&site) == [0, 0, 0] && !site.is_unreachable_start(&start, &KEY), "{:?}", site.record);
+    }
+    assert_eq!((site.record.failed, site.record.requests), (1, 1), "what was asked was asked");
+}
+
+#[test]
 fn robots_is_asked_for_again_after_a_day_where_it_belongs() {
     let (key, mut entries) = opened();
     entries.extend([JournalEntry::Admitted { urls: found(&[("/", 0)]) }, robots_answer(Ok((200, "")), 1_000)]);

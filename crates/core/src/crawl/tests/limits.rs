@@ -141,6 +141,28 @@ fn what_the_limit_of_a_domain_holds_back_comes_the_next_day_too() {
 }
 
 #[test]
+fn the_day_of_a_domain_goes_on_after_a_restart_and_at_a_successor() {
+    let mut played = Played::in_kenya(NewHostLimits { per_site: 0, per_domain: 3 });
+    played.visit(&[hosts("blogs.ke", 0..2), vec!["http://a.ke/more".to_owned()]].concat());
+    let (rows, key) = (played.rows(), played.crawl.site(&host("a.ke")).unwrap().key.clone());
+    let mut heir = Played::new();
+    heir.cx.settings = played.cx.settings.clone();
+    heir.cx.now = played.cx.now;
+    heir.wait(3_600_000);
+    let (crawl, cx, replication, others) = heir.others();
+    crawl.begin_from(cx, replication, others, JournalCopy::new(key, rows, false), None, 1);
+    let number = heir.crawl.site(&host("a.ke")).unwrap().number;
+    heir.crawl.awake(&mut heir.cx, number);
+    heir.rows();
+    heir.wait(60_000);
+    heir.visit(&hosts("blogs.ke", 0..8));
+    assert_eq!(heir.record().held_back, held(0, 5), "one of three was left");
+    heir.wait(DAY - 3_600_000);
+    heir.release();
+    assert_eq!(heir.record().held_back, held(0, 2), "its day began with the first of them");
+}
+
+#[test]
 fn hosts_that_both_limits_hold_back_wait_for_the_second_when_the_first_lets_go() {
     let mut played = Played::in_kenya(NewHostLimits { per_site: 2, per_domain: 3 });
     played.visit(&hosts("blogs.ke", 0..6));

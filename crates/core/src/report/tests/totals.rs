@@ -192,7 +192,7 @@ fn after_ten_minutes_the_newest_totals_answer() {
     told.tell(A, 99, 1, 10);
     told.after(KEPT);
     assert_eq!(told.pages().1, 35);
-    assert!(told.results().freshness().starts_with("in transition: last consistent totals, 10 min 0 s old: "));
+    assert!(told.results().freshness().starts_with("in transition: last consistent totals, as they were 10 min 0 s ago: "));
     told.after(1);
     assert_eq!((told.pages().1, told.pages().2), (15, None));
     told.rolls.retain(|_| true, told.now);

@@ -115,7 +115,9 @@ fn why_follows_a_host_from_its_name_to_its_turn() {
 fn why_says_whose_it_is_instead() {
     let mut played = Played::alone();
     played.seed("http://nowhere.ke/");
-    assert!(played.why("nowhere.ke").answer_text.ends_with("it has no usable address (no such name)."));
+    let nowhere = played.why("nowhere.ke");
+    assert!(nowhere.answer_text.ends_with("it has no usable address (no such name)."));
+    assert_eq!(nowhere.no_address_reason, Some(ResolveError::NoSuchName));
     assert!(
         played.why("9.0.3.1").answer_text.starts_with("No member owns its subnet 9.0.3.0/24 yet"),
         "{}",

@@ -3,23 +3,25 @@
 //! First each owner is asked for everything, then each for the names of its hosts: one of which nothing is there yet has come to it meanwhile, and
 //! is asked for. What owners say is not trusted: they have to go on in order, from one place to a later one, and come to an end.
 
-use super::{column::Row, text::Place};
-use crate::cli::{
-    error::CommandError,
-    owners::{Asked, Source},
+use super::{
+    error::{CommandError, Exit},
+    owners::{Asked, Place, Source},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
     exported::{ExportOf, ExportPlace, ExportedRows, JournalPlace, MissingRow},
-    server_rows::ServerOwner,
+    server_rows::{RowsOf, ServerOwner},
     url::Host,
     view::counted,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, HashSet, hash_map::RandomState},
     hash::BuildHasher,
 };
+
+/// A row: one JSON object.
+pub type Row = Map<String, Value>;
 
 /// How often is looked for what has changed hands.
 const LATER_ROUNDS: usize = 3;
@@ -136,6 +138,8 @@ impl<S: Sink> Walk<'_, S> {
             for owner in &owners {
                 found |= self.came_later(owner).await?;
             }
+            // Who owns nothing any more lacks nothing: all that others own by now was asked for.
+            self.missing.owners.retain(|who, _| owners.iter().any(|owner| owner.access_point == *who));
             if !found {
                 break;
             }
@@ -294,6 +298,42 @@ impl<S: Sink> Walk<'_, S> {
         self.missing.hosts.insert(host.clone(), why);
         Ok(())
     }
+}
+
+/// Asks all owners for the rows of their servers, and passes each on with its owner; of what is no row `take` says false. Returns what is
+/// missing, and why.
+pub async fn each_row(source: &mut Source, rows: RowsOf, take: impl FnMut(AccessPoint, &str) -> bool) -> Result<Vec<String>, CommandError> {
+    let owners = source.owners().await?;
+    let (what, mut sink) = (Asked::Servers(rows), Each(take));
+    let mut walk = Walk { source, what, sink: &mut sink, seen: Hosts::default(), missing: Missing::default() };
+    walk.walk(owners, None).await?;
+    Ok(walk.missing.words())
+}
+
+/// Passes rows on as they come.
+struct Each<F>(F);
+
+impl<F: FnMut(AccessPoint, &str) -> bool> Sink for Each<F> {
+    fn row(&mut self, owner: AccessPoint, row: Row) -> Result<bool, CommandError> {
+        Ok((self.0)(owner, &Value::Object(row).to_string()))
+    }
+
+    fn host_ends(&mut self) -> Result<(), CommandError> {
+        Ok(())
+    }
+
+    fn host_fails(&mut self) -> Result<bool, CommandError> {
+        // One row is all there is of a server.
+        Ok(true)
+    }
+}
+
+/// The error behind what was printed, if servers are missing from it.
+pub fn not_whole(missing: &[String]) -> Option<CommandError> {
+    (!missing.is_empty()).then(|| {
+        CommandError::new(Exit::Unavailable, format!("servers are missing: {}", missing.join("; ")))
+            .hint("ask again when all members answer")
+    })
 }
 
 fn most_hosts(owner: &ServerOwner) -> u64 {
