@@ -250,26 +250,31 @@ pub async fn members(args: &ApiArgs, style: Style) -> Result<String, CommandErro
 }
 
 fn members_text(members: &[MemberView], style: Style) -> String {
-    let mut table = Table::new(&["member", "", "state", "since", ">subnets", ">servers", ">pages", "totals", "address"]);
+    // What members tell of themselves has columns only if one does: most tell nothing.
+    let has_name = members.iter().any(|member| member.profile.name.is_some());
+    let has_allowance = members.iter().any(|member| member.profile.allowance.is_some());
+    let mut heads = vec!["member", ""];
+    heads.extend(has_name.then_some("name"));
+    heads.extend(["state", "since"]);
+    heads.extend(has_allowance.then_some("limits"));
+    heads.extend([">subnets", ">servers", ">pages", "totals", "address"]);
+    let mut table = Table::new(&heads);
     for member in members {
-        table.row(vec![
-            member.access_point.short(),
-            if member.is_me { "me" } else { "" }.to_owned(),
-            member.liveness.to_string(),
-            Span(member.liveness_for_ms).to_string(),
+        let shown = |is_shown: bool, text: Option<String>| is_shown.then(|| text.unwrap_or_default());
+        let mut row = vec![member.access_point.short(), if member.is_me { "me" } else { "" }.to_owned()];
+        row.extend(shown(has_name, member.profile.name.as_ref().map(ToString::to_string)));
+        row.extend([member.liveness.to_string(), Span(member.liveness_for_ms).to_string()]);
+        row.extend(shown(has_allowance, member.profile.allowance.as_ref().map(ToString::to_string)));
+        row.extend([
             member.subnets.to_string(),
             member.servers.to_string(),
             member.pages.to_string(),
             member.roll_up_age_ms.map_or("none yet".to_owned(), |age| format!("{} old", Span(age))),
-            member.addresses.first().map(|address| without_peer_id(address)).unwrap_or_default(),
+            member.place_text(),
         ]);
+        table.row(row);
     }
     table.text(style)
-}
-
-/// `/ip4/192.0.2.7/tcp/4817/p2p/12D3…` without the peer id, which has a column of its own.
-fn without_peer_id(address: &str) -> String {
-    address.split_once("/p2p/").map_or(address, |(place, _)| place).to_owned()
 }
 
 /// `why`: who crawls a URL, host, address or subnet, and the reason.

@@ -187,6 +187,8 @@ impl Crawler {
             Gossip::Surveys(heads) => self.surveys.told(&mut self.context, author, &heads),
             Gossip::OptOuts(signed) => self.hear_opt_outs(signed),
             Gossip::Admissions(signed) => self.admissions.hear(&mut self.context, signed),
+            Gossip::Profile(told) if told.from != author => self.context.refuse("profiles in the name of another member"),
+            Gossip::Profile(told) => self.membership.profile_told(&mut self.context, told),
         }
     }
 

@@ -16,6 +16,7 @@ use super::{
     journal::{Arrival, JournalKey, JournalRow},
     opt_out::{MAX_STATEMENTS, MAX_TOLD, SignedStatement, StatementHead, StatementId, StatementsDigest},
     ownership_map::{ComparedPart, MAX_COMPARED, MAX_SENT, MAX_WANTED, MapDigest, MapPart, WantedPart, at_most},
+    profile::ToldProfile,
     receipt::{Declined, SignedReceipt},
     replica::{MAX_SUBNETS_ASKED, StoreId},
     requests_made::{RequestsMade, RequestsQuery, RequestsView},
@@ -400,6 +401,8 @@ pub enum Gossip {
     OptOuts(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedStatement>),
     /// Certificates and expulsions that are new, at most [`MAX_TOLD`].
     Admissions(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedAdmission>),
+    /// What the sender tells of itself, if its operator chose so.
+    Profile(ToldProfile),
 }
 
 /// What any program, member or not, may ask if the configuration allows it.

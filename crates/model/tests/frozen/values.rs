@@ -24,6 +24,7 @@ use nearcrawl_model::{
     opt_out::{OptOutKey, OptOutProof, OptOutSubject, SignedStatement, Statement, StatementHead, StatementsDigest},
     ownership_history::{Holding, OwnershipHistory},
     ownership_map::{ComparedPart, MapDigest, MapPart, WantedPart},
+    profile::{AllowanceState, ByteLimit, Profile, ToldAllowance, ToldProfile, UsedShare},
     receipt::{Declined, Receipt, SignedReceipt},
     replica::{NamedReplica, StoreId},
     requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered},
@@ -639,6 +640,7 @@ fn gossip(gossip: &Gossip) -> &'static str {
     }
 }
 
+        Gossip::Profile(_) => "profile",
 fn gossips() -> Vec<Gossip> {
     let edition = |first| Edition { hash: [first; 32], built: 20_260_401 };
     let distances = Distances {
@@ -660,9 +662,16 @@ fn gossips() -> Vec<Gossip> {
     ]
 }
 
+        Gossip::Profile(told_profile()),
 fn survey() -> Survey {
     let labels = vec![("city".to_owned(), "Nairobi".to_owned()), ("sector".to_owned(), "university".to_owned())];
     let plan = SurveyPlan {
+fn told_profile() -> ToldProfile {
+    let used = UsedShare::new(ByteLimit::CrawlMonth, 40, Some(100)).into_iter().collect();
+    let allowance = Some(ToldAllowance { state: AllowanceState::OutsideHours, used });
+    ToldProfile { from: member(2), version: 300, profile: Profile { name: "Museum".parse().ok(), allowance } }
+}
+
         name: "universities".to_owned(),
         ends_at: Some(WallTime(1_800_000_000_000)),
         wishes: Wishes {
