@@ -17,6 +17,7 @@ use super::{
 };
 use crate::io::{
     fetcher::Wire,
+    machine,
     request_log::RequestLog,
     resolver::Resolver,
     store::Store,
@@ -30,6 +31,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    address::SeenAt,
     edition::Edition,
     exported::{ExportOf, ExportQuery},
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
@@ -102,6 +104,8 @@ pub enum RowsAsker {
 /// All executor of one node, and the ways by which their answers come back.
 pub struct Executor {
     web: WebClients,
+    /// Addresses of our own: as others see us, and of this machine's interfaces.
+    own: (Vec<IpAddr>, Vec<IpAddr>),
     probe: ProbeKind,
     store: Store,
     swarm: Option<SwarmHandle>,
@@ -169,6 +173,7 @@ impl Executor {
         let (transfer_turns, lending) = (Arc::new(Semaphore::new(MAX_TRANSFERS)), Arc::new(Semaphore::new(MAX_LENT)));
         let executor = Executor {
             web,
+            own: (Vec::new(), Vec::new()),
             probe,
             store,
             swarm,
@@ -234,8 +239,27 @@ impl Executor {
     }
 
     /// Others see us at these addresses, so no server is looked for there.
-    pub fn is_seen_at(&self, own: &[IpAddr]) {
-        self.web.seen_at.set(own);
+    pub fn is_seen_at(&mut self, own: &[IpAddr]) {
+        self.own.0 = own.to_vec();
+        self.set_own();
+    }
+
+    /// Neither is one at the addresses of this machine's interfaces. They may change while it runs.
+    pub fn look_at_interfaces(&mut self) {
+        let here = machine::interface_addresses();
+        if here != self.own.1 {
+            self.own.1 = here;
+            self.set_own();
+        }
+    }
+
+    fn set_own(&self) {
+        self.web.seen_at.set(&[&self.own.0[..], &self.own.1].concat());
+    }
+
+    /// Which addresses these are; it is kept as it is now.
+    pub fn own_addresses(&self) -> SeenAt {
+        self.web.seen_at.clone()
     }
 
     /// Connections to web servers that are open.

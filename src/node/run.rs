@@ -152,7 +152,8 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let provisional = secrets.map_or_else(setup::new_secrets, Ok)?;
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
     let denied = web.denied.clone();
-    let (executor, inbox) = begun_executor(&config, web, &store, swarm, &snapshots)?;
+    let (mut executor, inbox) = begun_executor(&config, web, &store, swarm, &snapshots)?;
+    executor.look_at_interfaces();
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
     let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);
@@ -191,6 +192,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         denied,
         settings: local.settings,
     };
+    daemon.handler.own_addresses(daemon.executor.own_addresses());
     daemon.handler.token_is_in(local.token.as_ref().map(Token::file));
     daemon.serve(api, inbox, chores, swarm_events).await
 }
@@ -482,6 +484,7 @@ impl Daemon {
 
     /// Has the disk measured, and the members and their addresses kept for the next start if they have changed.
     fn remember(&mut self) {
+        self.executor.look_at_interfaces();
         if !self.measuring {
             self.measuring = self.housekeeping.give(Chore::Measure);
         }
@@ -817,6 +820,7 @@ impl Daemon {
         self.hear(Event::AtHand(at_hand));
         self.pinned();
         self.handler.admitted(secrets);
+        self.handler.own_addresses(self.executor.own_addresses());
         self.hear(Event::Reached(self.handler.reachability().addresses.clone()));
         self.seed_again();
     }
