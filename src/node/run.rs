@@ -37,6 +37,7 @@ use crate::io::{
     tasks,
 };
 use nearcrawl_core::{
+    crawl::scope::Scope,
     crawler::{Crawler, Settings},
     event::{AdmissionEvent, Command, Event},
 };
@@ -142,7 +143,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let snapshots = SnapshotStore::open(&config)?;
     let beginning = snapshots.begin(given, &config)?;
     let hierarchy = Arc::clone(&beginning.hierarchy);
-    let persisted = persisted_state::recall(&store, Place::of(&config.state_dir)).await?;
+    let persisted = recalled(&config, &store).await?;
     let secrets = known_secrets(&config, &store, &persisted).await?;
     let swarm_config = setup::swarm_config(&config, &identity, secrets, pre_shared_key, &hierarchy, persisted.incarnation);
     let (swarm, swarm_events) = Swarm::start(swarm_config, identity.seed)?;
@@ -195,6 +196,22 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     daemon.handler.own_addresses(daemon.executor.own_addresses());
     daemon.handler.token_is_in(local.token.as_ref().map(Token::file));
     daemon.serve(api, inbox, chores, swarm_events).await
+}
+
+/// What was in scope at any time could not be stored.
+fn not_remembered(why: &str) {
+    tracing::warn!(
+        "what is in scope now was not stored ({why}): if it is taken out before the next start, hosts found by it are asked again then"
+    );
+}
+
+/// What was remembered. What is in scope now was so from now on.
+async fn recalled(config: &Config, store: &Store) -> Result<PersistedState, NodeError> {
+    let mut persisted = persisted_state::recall(store, Place::of(&config.state_dir)).await?;
+    if persisted.ever_in_scope.add(&setup::scope(config)) {
+        persisted_state::keep_ever_in_scope(store, &persisted.ever_in_scope).await?;
+    }
+    Ok(persisted)
 }
 
 /// What carries commands out, with the snapshots and the log of requests.
@@ -431,7 +448,13 @@ impl Daemon {
                 tracing::info!("SIGHUP: other rules on hosts hold from now on: {}", reload::in_words(&self.config));
                 self.denied.replace(self.config.crawl.deny_ranges.clone());
                 self.handler.rules_changed(&self.config);
-                self.hear(Event::Scope(Box::new(scope)));
+                if self.persisted.ever_in_scope.add(&scope)
+                    && !self.housekeeping.give(Chore::EverInScope(self.persisted.ever_in_scope.clone()))
+                {
+                    not_remembered("the disk does not answer");
+                }
+                let ever = self.persisted.ever_in_scope.clone();
+                self.hear(Event::Scope(Box::new(Scope { ever, ..scope })));
             }
         }
     }
@@ -566,6 +589,9 @@ impl Daemon {
                     tracing::warn!("which members were here lately could not be stored, and is tried again in a minute: {why}");
                 }
                 self.acquaintances.has_stored(kept.is_ok(), clock::now().wall);
+            }
+            Done::EverInScope(kept) => {
+                let _ = kept.map_err(|why| not_remembered(&why));
             }
             Done::Pins(kept) => {
                 let (changed, next) = self.pins.has_stored(kept);

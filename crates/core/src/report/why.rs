@@ -76,7 +76,9 @@ impl View<'_> {
         let address = match address {
             Ok(address) => address,
             Err(why_not) => {
-                view.answer_text = self.refusals(host.as_ref(), None).into_iter().chain([why_not]).collect::<Vec<_>>().join(" ");
+                let refusals = self.refusals(host.as_ref(), None);
+                // Who would crawl what is not asked for matters to nobody.
+                view.answer_text = if refusals.is_empty() { why_not } else { refusals.join(" ") };
                 return view;
             }
         };
@@ -85,12 +87,15 @@ impl View<'_> {
         view.address = Some(address);
         self.place(&mut view, address, subnet, claim);
         let mut sentences = self.refusals(host.as_ref(), Some(address));
-        sentences.extend(refused.map(|refused| refused.text));
-        let name = host.as_ref().map_or_else(|| address.to_string(), Host::to_string);
-        sentences.push(self.whose(&subnet, &name));
+        let (is_refused, name) = (!sentences.is_empty(), host.as_ref().map_or_else(|| address.to_string(), Host::to_string));
+        if !is_refused {
+            sentences.extend(refused.map(|refused| refused.text));
+        }
+        sentences.push(if is_refused { self.belongs(&subnet) } else { self.whose(&subnet, &name) });
         if view.owner_is_me {
             match &host {
-                Some(host) => sentences.push(self.here(&mut view, host, url)),
+                Some(host) if is_refused && self.crawl.site(host).is_none() => {}
+                Some(host) => sentences.push(self.here(&mut view, host, url, is_refused)),
                 None => {
                     let there = self.crawl.sites().all().filter(|site| site.address == address);
                     view.next_visit_in_ms = there.filter_map(|site| self.next_visit(site)).min();
@@ -100,7 +105,9 @@ impl View<'_> {
                     }
                 }
             }
-            if self.held_back().is_some() {
+            if is_refused {
+                view.next_visit_in_ms = None;
+            } else if self.held_back().is_some() {
                 sentences.push(format!("Nothing is fetched at the moment: {}.", self.activity()));
             }
         }
@@ -234,7 +241,25 @@ impl View<'_> {
                  and no request is sent there."
             )
         });
-        denial.into_iter().chain(place).chain(self.opted_out(host, address)).collect()
+        let site = host.and_then(|host| self.crawl.site(host));
+        let is_out = site.is_some_and(|site| self.context.has_taken_out(&site.key.host, &site.tree, site.address));
+        let taken_out = site.filter(|_| is_out && denial.is_none() && place.is_none()).map(|site| {
+            format!(
+                "Its operator took {} out of the scope of this access point: no request is sent there until it is in scope again, or named as a \
+                 starting point here.",
+                site.key.host
+            )
+        });
+        denial.into_iter().chain(place).chain(taken_out).chain(self.opted_out(host, address)).collect()
+    }
+
+    /// Whose a subnet is of which something is not asked for.
+    fn belongs(&self, subnet: &Subnet) -> String {
+        match self.ownership.register().latest(subnet).map(|held| &held.claim).filter(|claim| !claim.released) {
+            Some(claim) if claim.owner == self.context.me => format!("Its subnet {subnet} belongs to this access point."),
+            Some(claim) => format!("Its subnet {subnet} belongs to the access point {}.", claim.owner.short()),
+            None => format!("Its subnet {subnet} belongs to no member."),
+        }
     }
 
     /// Who crawls what lives in a subnet, in a sentence.
@@ -283,8 +308,8 @@ impl View<'_> {
         format!("The access point {owner} crawls {name}, because it owns the subnet {subnet}; {state}.")
     }
 
-    /// How a host of ours stands, in a sentence; fills in the rest of the view.
-    fn here(&self, view: &mut WhyView, host: &Host, url: Option<&PageUrl>) -> String {
+    /// How a host of ours stands, in a sentence; fills in the rest of the view. Of one that is asked nothing it is not said what comes next.
+    fn here(&self, view: &mut WhyView, host: &Host, url: Option<&PageUrl>, is_refused: bool) -> String {
         let Some(site) = self.crawl.site(host) else {
             let subnet_is_read = view.subnet.is_some_and(|subnet| !self.replication.is_loading(&subnet));
             return match (subnet_is_read, self.context.may_admit(host)) {
@@ -317,6 +342,7 @@ impl View<'_> {
         });
         let subject = if url.is_some() { "The URL" } else { "Its run" };
         let next = match view.next_visit_in_ms {
+            _ if is_refused => "nothing is asked there".to_owned(),
             _ if site.asking.is_some() => "a request is under way".to_owned(),
             Some(millis) if site.record.state == RunState::PausedByBudget => format!("the run goes on in {}", Span(millis)),
             Some(0) => "the next request may be sent now".to_owned(),
@@ -328,7 +354,7 @@ impl View<'_> {
         let mut sentence = format!("{subject} {words}; {next}.");
         if url.is_none() {
             let changed = site.record.changes.map(|changes| changes.sentence());
-            if site.record.held_back.hosts_by_site_limit > 0 {
+            if site.record.held_back.hosts_by_site_limit > 0 && !is_refused {
                 let next = Span(site.held.next_day_in(self.context.now.wall));
                 sentence += &format!(" The limit of new hosts for a site counts anew in {next}.");
             }
