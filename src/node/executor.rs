@@ -6,6 +6,7 @@ use super::{
     peer_transfers::{self, PeerQuestion},
     probes_told::{self, ProbesAsker},
     query::{MeasureError, MeasureReply, NoProbesError, Reply},
+    reader_opt_outs,
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
     requests_made::{self, ReaderTurns, RequestsAsker, Searches},
@@ -37,7 +38,7 @@ use nearcrawl_model::{
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
-    opt_out::{OptOutKey, ProofLook},
+    opt_out::{OptOutKey, OptOutView, ProofLook},
     requests_made::{MemberRequests, RequestsQuery, RequestsView},
     server_rows::{RowsOf, ServerRows},
     survey::SurveyId,
@@ -55,7 +56,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    sync::{Semaphore, mpsc, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
     task::JoinSet,
 };
 
@@ -542,6 +543,18 @@ impl Executor {
                 _ => Err(format!("{} does not answer", of.short())),
             };
             answer_rows(swarm.as_ref(), asker, answer);
+            None
+        });
+    }
+
+    /// Tells the owner of a web site what came of an opt-out, when it has come.
+    pub fn answer_opt_out(&mut self, ticket: Ticket, said: oneshot::Receiver<Result<OptOutView, String>>, turn: OwnedSemaphorePermit) {
+        let swarm = self.swarm.clone();
+        self.spawn_told(async move {
+            let said = tasks::run(TaskKind::ReaderRelay, said).await;
+            drop(turn);
+            let said = said.ok().and_then(Result::ok).unwrap_or_else(|| Err("the daemon is busy: ask again".to_owned()));
+            reader_opt_outs::answer(swarm.as_ref(), ticket, said);
             None
         });
     }

@@ -23,6 +23,7 @@ use super::{
         handler::{Action, QueryHandler},
         seeding::Seeding,
     },
+    reader_opt_outs::{self, ReaderOptOuts},
     reload::{self, Reloads, Reread},
     requests_made::{self, RequestsAsker},
     setup::{self, WebClients},
@@ -51,6 +52,7 @@ use nearcrawl_model::{
     ids::SiteNumber,
     ids::Ticket,
     message::{PublicRequest, PublicResponse, Request, Response},
+    opt_out::OptOutKey,
     requests_made::RequestsQuery,
     server_rows::RowsOf,
     subnet::Subnet,
@@ -67,7 +69,7 @@ use std::{
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeout},
 };
 
@@ -132,6 +134,7 @@ struct Daemon {
     denied: DeniedRanges,
     /// What the page shows of the configuration.
     settings: InUse,
+    reader_opt_outs: ReaderOptOuts,
 }
 
 /// Runs a daemon with a configuration that was checked, until SIGTERM, Ctrl-C or `leave`.
@@ -192,6 +195,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         reloads,
         denied,
         settings: local.settings,
+        reader_opt_outs: ReaderOptOuts::new(Instant::now().into_std()),
     };
     daemon.handler.own_addresses(daemon.executor.own_addresses());
     daemon.handler.token_is_in(local.token.as_ref().map(Token::file));
@@ -722,6 +726,11 @@ impl Daemon {
     fn asked_by_reader(&mut self, ticket: Ticket, request: PublicRequest) {
         let view = self.crawler.view();
         let refused = match &request {
+            // Who says no to the swarm may do so at any member.
+            PublicRequest::OptOut(..) if self.allowance.is_resting() => {
+                Some("its operator lets it ask nothing now; say so to another member")
+            }
+            PublicRequest::OptOut(..) => self.executor.refuses_readers(),
             _ if self.config.swarm.readers == Readers::Members => {
                 Some("this access point answers members of the swarm only; ask another one")
             }
@@ -750,8 +759,21 @@ impl Daemon {
                 survey.map_or_else(PublicResponse::Refused, |survey| PublicResponse::ProbedSurvey(Box::new(survey)))
             }
             PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(ticket, of, survey),
+            PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader(ticket, key, stops),
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
+    }
+
+    /// The owner of a web site says that nothing is to be asked there, or takes that back.
+    fn opt_out_of_reader(&mut self, ticket: Ticket, key: OptOutKey, stops: bool) {
+        match self.reader_opt_outs.take(&key, Instant::now().into_std()) {
+            Err(why) => reader_opt_outs::answer(self.executor.swarm(), ticket, Err(why)),
+            Ok(turn) => {
+                let (reply, said) = oneshot::channel();
+                self.answer(Query::SayOptOut { key, stops, reply });
+                self.executor.answer_opt_out(ticket, said, turn);
+            }
+        }
     }
 
     /// A program that is no member asks for servers that a member has on record.

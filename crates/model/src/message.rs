@@ -14,7 +14,7 @@ use super::{
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     forwarded::{NotForwarded, SealedAnswer, SealedQuestion},
     journal::{Arrival, JournalKey, JournalRow},
-    opt_out::{MAX_STATEMENTS, MAX_TOLD, SignedStatement, StatementHead, StatementId, StatementsDigest},
+    opt_out::{MAX_STATEMENTS, MAX_TOLD, OptOutKey, SignedStatement, StatementHead, StatementId, StatementsDigest},
     ownership_map::{ComparedPart, MAX_COMPARED, MAX_SENT, MAX_WANTED, MapDigest, MapPart, WantedPart, at_most},
     profile::ToldProfile,
     receipt::{Declined, SignedReceipt},
@@ -446,6 +446,8 @@ pub enum PublicRequest {
         /// The survey.
         survey: SurveyId,
     },
+    /// From the owner of a web site: look for the proof of this opt-out, and have nothing asked there any more (true), or take it back.
+    OptOut(OptOutKey, bool),
 }
 
 /// The answer to a [`PublicRequest`].
@@ -469,4 +471,6 @@ pub enum PublicResponse {
     ProbedSurvey(Box<ProbedSurvey>),
     /// To `SurveyProbes`.
     SurveyProbes(Box<SurveyProbes>),
+    /// To `OptOut`: how it stands, as JSON like that of the API.
+    OptOut(String),
 }

@@ -85,6 +85,9 @@ pub(super) fn all() -> Vec<Sample> {
     let view = RequestsView::new(&requests_query(), of_members);
     add(Sample::new("public-response", "requests-made", PublicResponse::RequestsMade(Box::new(view))));
     let of_probes = PublicRequest::SurveyProbes { of: AccessPoint([7; 32]), survey: survey().id() };
+    let opted_out = statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt).key;
+    add(Sample::new("public-request", "opt-out", PublicRequest::OptOut(opted_out, true)));
+    add(Sample::new("public-response", "opt-out", PublicResponse::OptOut("{}".to_owned())));
     add(Sample::new("public-request", "probed-survey", PublicRequest::ProbedSurvey("unis".to_owned())));
     add(Sample::new("public-request", "survey-probes", of_probes));
     let members = vec![AccessPoint([7; 32]), AccessPoint([8; 32])];
@@ -637,10 +640,10 @@ fn gossip(gossip: &Gossip) -> &'static str {
         Gossip::Surveys(_) => "surveys",
         Gossip::OptOuts(_) => "opt-outs",
         Gossip::Admissions(_) => "admissions",
+        Gossip::Profile(_) => "profile",
     }
 }
 
-        Gossip::Profile(_) => "profile",
 fn gossips() -> Vec<Gossip> {
     let edition = |first| Edition { hash: [first; 32], built: 20_260_401 };
     let distances = Distances {
@@ -659,19 +662,19 @@ fn gossips() -> Vec<Gossip> {
         Gossip::Surveys(vec![survey_head()]),
         Gossip::OptOuts(statements()),
         Gossip::Admissions(admissions()),
+        Gossip::Profile(told_profile()),
     ]
 }
 
-        Gossip::Profile(told_profile()),
-fn survey() -> Survey {
-    let labels = vec![("city".to_owned(), "Nairobi".to_owned()), ("sector".to_owned(), "university".to_owned())];
-    let plan = SurveyPlan {
 fn told_profile() -> ToldProfile {
     let used = UsedShare::new(ByteLimit::CrawlMonth, 40, Some(100)).into_iter().collect();
     let allowance = Some(ToldAllowance { state: AllowanceState::OutsideHours, used });
     ToldProfile { from: member(2), version: 300, profile: Profile { name: "Museum".parse().ok(), allowance } }
 }
 
+fn survey() -> Survey {
+    let labels = vec![("city".to_owned(), "Nairobi".to_owned()), ("sector".to_owned(), "university".to_owned())];
+    let plan = SurveyPlan {
         name: "universities".to_owned(),
         ends_at: Some(WallTime(1_800_000_000_000)),
         wishes: Wishes {
