@@ -15,6 +15,7 @@ use nearcrawl_model::{
     evaluation::Rule,
     failing_pages::FailingPage,
     ownership_history::Holding,
+    profile::Profile,
     subnet::Subnet,
     survey::SurveyMark,
     view::{
@@ -250,31 +251,32 @@ pub async fn members(args: &ApiArgs, style: Style) -> Result<String, CommandErro
 }
 
 fn members_text(members: &[MemberView], style: Style) -> String {
-    // What members tell of themselves has columns only if one does: most tell nothing.
-    let has_name = members.iter().any(|member| member.profile.name.is_some());
-    let has_allowance = members.iter().any(|member| member.profile.allowance.is_some());
-    let mut heads = vec!["member", ""];
-    heads.extend(has_name.then_some("name"));
-    heads.extend(["state", "since"]);
-    heads.extend(has_allowance.then_some("limits"));
-    heads.extend([">subnets", ">servers", ">pages", "totals", "address"]);
-    let mut table = Table::new(&heads);
+    let mut table = Table::new(&["member", "", "state", "since", ">subnets", ">servers", ">pages", "totals", "address"]);
+    let mut told = Table::new(&["member", "name", "limits"]);
     for member in members {
-        let shown = |is_shown: bool, text: Option<String>| is_shown.then(|| text.unwrap_or_default());
-        let mut row = vec![member.access_point.short(), if member.is_me { "me" } else { "" }.to_owned()];
-        row.extend(shown(has_name, member.profile.name.as_ref().map(ToString::to_string)));
-        row.extend([member.liveness.to_string(), Span(member.liveness_for_ms).to_string()]);
-        row.extend(shown(has_allowance, member.profile.allowance.as_ref().map(ToString::to_string)));
-        row.extend([
+        table.row(vec![
+            member.access_point.short(),
+            if member.is_me { "me" } else { "" }.to_owned(),
+            member.liveness.to_string(),
+            Span(member.liveness_for_ms).to_string(),
             member.subnets.to_string(),
             member.servers.to_string(),
             member.pages.to_string(),
             member.roll_up_age_ms.map_or("none yet".to_owned(), |age| format!("{} old", Span(age))),
             member.place_text(),
         ]);
-        table.row(row);
+        let Profile { name, allowance } = &member.profile;
+        if name.is_some() || allowance.is_some() {
+            let name = name.as_ref().map(ToString::to_string).unwrap_or_default();
+            let allowance = allowance.as_ref().map_or("not told".to_owned(), ToString::to_string);
+            told.row(vec![member.access_point.short(), name, allowance]);
+        }
     }
-    table.text(style)
+    // Most members tell nothing of themselves.
+    if members.iter().all(|member| member.profile == Profile::default()) {
+        return table.text(style);
+    }
+    format!("{}\nWhat members tell of themselves:\n{}", table.text(style), told.text(style))
 }
 
 /// `why`: who crawls a URL, host, address or subnet, and the reason.

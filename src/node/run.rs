@@ -156,8 +156,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let provisional = secrets.map_or_else(setup::new_secrets, Ok)?;
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
     let denied = web.denied.clone();
-    let (mut executor, inbox) = begun_executor(&config, web, &store, swarm, &snapshots)?;
-    executor.look_at_interfaces();
+    let (executor, inbox) = begun_executor(&config, web, &store, swarm, &snapshots)?;
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
     let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);
@@ -167,8 +166,8 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
     introduce(&identity, &persisted, &hierarchy);
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
-    let mut daemon = Daemon {
-        handler: QueryHandler::new(&config, secrets),
+    let daemon = Daemon {
+        handler: handler(&config, secrets, &executor, &local),
         allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire(), executor.swarm_meter()),
         acquaintances: Acquaintances::begin(persisted.acquaintances.as_deref()),
         pins: Pins::begin(persisted.pins.clone()),
@@ -197,9 +196,15 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         settings: local.settings,
         reader_opt_outs: ReaderOptOuts::new(Instant::now().into_std()),
     };
-    daemon.handler.own_addresses(daemon.executor.own_addresses());
-    daemon.handler.token_is_in(local.token.as_ref().map(Token::file));
     daemon.serve(api, inbox, chores, swarm_events).await
+}
+
+/// What answers queries, with what it says of addresses and of the token.
+fn handler(config: &Config, secrets: Option<SwarmSecrets>, executor: &Executor, local: &Local) -> QueryHandler {
+    let mut handler = QueryHandler::new(config, secrets);
+    handler.own_addresses(executor.own_addresses());
+    handler.token_is_in(local.token.as_ref().map(Token::file));
+    handler
 }
 
 /// What was in scope at any time could not be stored.
@@ -227,6 +232,7 @@ fn begun_executor(
     snapshots: &SnapshotStore,
 ) -> Result<(Executor, Inbox), NodeError> {
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
+    executor.look_at_interfaces();
     executor.set_snapshots(snapshots.clone());
     executor.set_request_log(setup::request_log(config)?, config.log.requests.then(|| config.requests_directory()));
     Ok((executor, inbox))

@@ -86,34 +86,47 @@ impl View<'_> {
         let subnet = claim.map_or_else(|| self.context.unit_of(address), |claim| claim.subnet);
         view.address = Some(address);
         self.place(&mut view, address, subnet, claim);
+        let name = host.as_ref().map_or_else(|| address.to_string(), Host::to_string);
         let mut sentences = self.refusals(host.as_ref(), Some(address));
-        let (is_refused, name) = (!sentences.is_empty(), host.as_ref().map_or_else(|| address.to_string(), Host::to_string));
-        if !is_refused {
+        if sentences.is_empty() {
             sentences.extend(refused.map(|refused| refused.text));
         }
+        let is_refused = !sentences.is_empty();
         sentences.push(if is_refused { self.belongs(&subnet) } else { self.whose(&subnet, &name) });
         if view.owner_is_me {
-            match &host {
-                Some(host) if is_refused && self.crawl.site(host).is_none() => {}
-                Some(host) => sentences.push(self.here(&mut view, host, url, is_refused)),
-                None => {
-                    let there = self.crawl.sites().all().filter(|site| site.address == address);
-                    view.next_visit_in_ms = there.filter_map(|site| self.next_visit(site)).min();
-                    sentences.push(self.on_record(&subnet, Some(address)));
-                    if self.replication.awaited(&subnet).is_some() {
-                        sentences.push(self.read_back(Some(subnet)));
-                    }
-                }
-            }
-            if is_refused {
-                view.next_visit_in_ms = None;
-            } else if self.held_back().is_some() {
-                sentences.push(format!("Nothing is fetched at the moment: {}.", self.activity()));
-            }
+            self.of_ours(&mut view, url, (address, subnet), is_refused, &mut sentences);
         }
         self.name_surveys(&mut view, &mut sentences);
         view.answer_text = sentences.join(" ");
         view
+    }
+
+    /// How what lives in a subnet of ours stands.
+    fn of_ours(
+        &self,
+        view: &mut WhyView,
+        url: Option<&PageUrl>,
+        (address, subnet): (IpAddr, Subnet),
+        is_refused: bool,
+        sentences: &mut Vec<String>,
+    ) {
+        match view.host.clone() {
+            Some(host) if is_refused && self.crawl.site(&host).is_none() => {}
+            Some(host) => sentences.push(self.here(view, &host, url, is_refused)),
+            None => {
+                let there = self.crawl.sites().all().filter(|site| site.address == address);
+                view.next_visit_in_ms = there.filter_map(|site| self.next_visit(site)).min();
+                sentences.push(self.on_record(&subnet, Some(address)));
+                if self.replication.awaited(&subnet).is_some() {
+                    sentences.push(self.read_back(Some(subnet)));
+                }
+            }
+        }
+        if is_refused {
+            view.next_visit_in_ms = None;
+        } else if self.held_back().is_some() {
+            sentences.push(format!("Nothing is fetched at the moment: {}.", self.activity()));
+        }
     }
 
     /// The host of a subject whose place is to be asked for before anything can be said of it.
