@@ -79,7 +79,8 @@ impl ReaderOptOuts {
 pub fn answer(swarm: Option<&SwarmHandle>, ticket: Ticket, said: Result<OptOutView, String>) {
     let written = said.and_then(|view| serde_json::to_string(&view).map_err(|why| why.to_string()));
     let response = written.map_or_else(PublicResponse::Refused, PublicResponse::OptOut);
-    if !swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok()) {
+    let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
+    if !told {
         tracing::debug!("a reader was not answered, because the swarm task is busy or has ended");
     }
 }

@@ -166,7 +166,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     crawler.handle(clock::now(), Event::AtHand(beginning.at_hand.clone()));
     introduce(&identity, &persisted, &hierarchy);
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
-    let daemon = Daemon {
+    let mut daemon = Daemon {
         handler: handler(&config, secrets, &executor, &local),
         allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire(), executor.swarm_meter()),
         acquaintances: Acquaintances::begin(persisted.acquaintances.as_deref()),
