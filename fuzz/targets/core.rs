@@ -326,6 +326,7 @@ fn author(gossip: &Gossip) -> AccessPoint {
         Gossip::RollUp(roll_up) => roll_up.owner,
         Gossip::Endorsement(endorsement) => endorsement.by,
         Gossip::Distances(told) => told.from,
+        Gossip::Profile(told) => told.from,
         Gossip::Surveys(_) | Gossip::OptOuts(_) | Gossip::Admissions(_) => member(2),
     }
 }

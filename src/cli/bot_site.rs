@@ -28,6 +28,7 @@ use std::path::PathBuf;
 /// Shown under `bot-site --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl bot-site --out public/crawler\n  \
+    nearcrawl bot-site --out public/crawler --project https://example.org/code\n  \
     nearcrawl bot-site --out public/crawler --range 192.0.2.7/32 \\\n    \
     --member 12D3KooWEeb1Zenzi2ukXNL4jegf7qgCbVDQ4XTx55YZ3kjLcUyQ\n\n\
     It writes index.html, and crawler.json for programs, and asks nobody. Name the ranges only of members whose volunteers want theirs to be \

@@ -15,6 +15,7 @@ use nearcrawl_model::{
     evaluation::Rule,
     failing_pages::FailingPage,
     ownership_history::Holding,
+    profile::Profile,
     subnet::Subnet,
     survey::SurveyMark,
     view::{
@@ -251,6 +252,7 @@ pub async fn members(args: &ApiArgs, style: Style) -> Result<String, CommandErro
 
 fn members_text(members: &[MemberView], style: Style) -> String {
     let mut table = Table::new(&["member", "", "state", "since", ">subnets", ">servers", ">pages", "totals", "address"]);
+    let mut told = Table::new(&["member", "name", "limits"]);
     for member in members {
         table.row(vec![
             member.access_point.short(),
@@ -261,15 +263,20 @@ fn members_text(members: &[MemberView], style: Style) -> String {
             member.servers.to_string(),
             member.pages.to_string(),
             member.roll_up_age_ms.map_or("none yet".to_owned(), |age| format!("{} old", Span(age))),
-            member.addresses.first().map(|address| without_peer_id(address)).unwrap_or_default(),
+            member.place_text(),
         ]);
+        let Profile { name, allowance } = &member.profile;
+        if name.is_some() || allowance.is_some() {
+            let name = name.as_ref().map(ToString::to_string).unwrap_or_default();
+            let allowance = allowance.as_ref().map_or("not told".to_owned(), ToString::to_string);
+            told.row(vec![member.access_point.short(), name, allowance]);
+        }
     }
-    table.text(style)
-}
-
-/// `/ip4/192.0.2.7/tcp/4817/p2p/12D3…` without the peer id, which has a column of its own.
-fn without_peer_id(address: &str) -> String {
-    address.split_once("/p2p/").map_or(address, |(place, _)| place).to_owned()
+    // Most members tell nothing of themselves.
+    if members.iter().all(|member| member.profile == Profile::default()) {
+        return table.text(style);
+    }
+    format!("{}\nWhat members tell of themselves:\n{}", table.text(style), told.text(style))
 }
 
 /// `why`: who crawls a URL, host, address or subnet, and the reason.

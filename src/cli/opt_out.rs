@@ -6,9 +6,21 @@ use super::{
     json,
     table::{Style, Table},
 };
-use crate::node::api::OptOutBody;
+use crate::{
+    io::swarm::ask_public,
+    node::{
+        api::OptOutBody,
+        remote_results::{NoResults, PATIENCE, no_answer, refused},
+    },
+};
 use clap::{Args, Subcommand};
-use nearcrawl_model::opt_out::{OptOutKey, OptOutProof, OptOutSubject, OptOutView};
+use nearcrawl_model::{
+    message::{PublicRequest, PublicResponse},
+    opt_out::{OptOutKey, OptOutProof, OptOutSubject, OptOutView},
+};
+
+/// Characters of a text from a member that are shown.
+const MAX_SAID: usize = 300;
 
 /// Shown under `opt-out --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -23,7 +35,9 @@ const ADD_EXAMPLES: &str = "Examples:\n  \
     nearcrawl opt-out add museum.or.ke\n  \
     nearcrawl opt-out add museum.or.ke --domain\n  \
     nearcrawl opt-out add museum.or.ke --proof file\n  \
+    nearcrawl opt-out add museum.or.ke --member /ip4/192.0.2.7/tcp/4817\n  \
     nearcrawl opt-out add 192.0.2.0/24 --proof order\n\n\
+    --member says so to any member over the network: no daemon is needed here.\n\n\
     The proof is published first:\n  \
     txt    a TXT record at _nearcrawl.HOST that says no-crawl\n         \
     (with --domain: no-crawl domain)\n  \
@@ -40,6 +54,7 @@ const LIST_EXAMPLES: &str = "Examples:\n  \
 /// Shown under `opt-out remove --help`.
 const REMOVE_EXAMPLES: &str = "Examples:\n  \
     nearcrawl opt-out remove museum.or.ke\n  \
+    nearcrawl opt-out remove museum.or.ke --member /ip4/192.0.2.7/tcp/4817\n  \
     nearcrawl opt-out remove 192.0.2.0/24 --proof order\n\n\
     The TXT record or the file is taken away first: any member then looks for it once more. An order is taken back at the daemon where it was given.";
 
@@ -69,6 +84,9 @@ pub struct OptOutArgs {
     /// What shows that you may say so: txt, file or order
     #[arg(long, value_name = "KIND", default_value = "txt")]
     proof: OptOutProof,
+    /// Say so to this member over the network, instead of the daemon on this machine; --api is not used then
+    #[arg(long, value_name = "MULTIADDR")]
+    member: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
 }
@@ -77,7 +95,7 @@ pub struct OptOutArgs {
 pub async fn opt_out(command: OptOutCommand, style: Style) -> Result<String, CommandError> {
     match command {
         OptOutCommand::Add(args) => {
-            let view = say(&args, "/api/opt-outs").await?;
+            let view = say(&args, true).await?;
             let said = format!("{} is opted out by {}; all members hear of it now\n", named(&view), proof(&view));
             if args.api.json { json(&view) } else { Ok(said) }
         }
@@ -86,18 +104,42 @@ pub async fn opt_out(command: OptOutCommand, style: Style) -> Result<String, Com
             if api.json { json(&views) } else { Ok(listed(&views, style)) }
         }
         OptOutCommand::Remove(args) => {
-            let view = say(&args, "/api/opt-outs/withdraw").await?;
+            let view = say(&args, false).await?;
             if args.api.json { json(&view) } else { Ok(removed(&view)) }
         }
     }
 }
 
-async fn say(args: &OptOutArgs, path: &str) -> Result<OptOutView, CommandError> {
+async fn say(args: &OptOutArgs, stops: bool) -> Result<OptOutView, CommandError> {
     let wrong = |why: nearcrawl_model::opt_out::OptOutError| CommandError::new(Exit::Data, why.to_string());
     let subject = OptOutSubject::read(&args.subject, args.domain).map_err(wrong)?;
-    OptOutKey { subject, proof: args.proof }.check().map_err(wrong)?;
+    let key = OptOutKey { subject, proof: args.proof };
+    key.check().map_err(wrong)?;
+    if let Some(member) = &args.member {
+        return say_to_member(member, key, stops).await;
+    }
     let body = OptOutBody { subject: args.subject.clone(), domain: args.domain, proof: args.proof };
+    let path = if stops { "/api/opt-outs" } else { "/api/opt-outs/withdraw" };
     ApiClient::new(&args.api)?.post(path, &body).await
+}
+
+/// Has a member look for the proof, over the network.
+async fn say_to_member(member: &str, key: OptOutKey, stops: bool) -> Result<OptOutView, CommandError> {
+    let unavailable = |why: NoResults| {
+        CommandError::new(Exit::Unavailable, why.to_string())
+            .hint("any member of the swarm may be asked; a member's address is like /ip4/192.0.2.7/tcp/4817")
+    };
+    match ask_public(member.trim(), PublicRequest::OptOut(key, stops), PATIENCE).await {
+        Ok(PublicResponse::OptOut(said)) => {
+            let unread = |_| CommandError::new(Exit::Unavailable, format!("the member at {member} answers what cannot be read"));
+            // It came from somewhere on the network and goes to a terminal.
+            let view: OptOutView = serde_json::from_str(&said).map_err(unread)?;
+            let clean = |text: String| text.chars().filter(|letter| !letter.is_control()).take(MAX_SAID).collect();
+            Ok(OptOutView { subject: clean(view.subject), kind: clean(view.kind), state_text: clean(view.state_text), ..view })
+        }
+        Ok(other) => Err(unavailable(refused(member, other))),
+        Err(why) => Err(unavailable(no_answer(member, &why))),
+    }
 }
 
 fn named(view: &OptOutView) -> String {

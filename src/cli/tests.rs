@@ -89,7 +89,13 @@ async fn status_members_and_why_read_well() {
 
     let members = type_in(&format!("members {api}")).await.unwrap();
     let lines: Vec<_> = members.lines().collect();
-    assert_eq!(lines.len(), 6, "{members}");
+    assert_eq!(lines.iter().position(|line| line.is_empty()), Some(6), "{members}");
+    let told = members.split_once("What members tell of themselves:\n").unwrap().1;
+    assert!(
+        told.lines().count() == 3 && told.contains("<b>x</b> & <img src=x>") && told.contains("outside its hours (day 40 %)"),
+        "{members}"
+    );
+    assert!(lines[4].contains("unknown, through a relay") && !lines[4].contains("127.11"), "not at its relay's address: {members}");
     assert!(lines[1].contains(" me ") && lines[5].contains("dead") && lines[5].contains("none yet"), "{members}");
 
     let why = type_in(&format!("why https://museum.ke.test/a {api}")).await.unwrap();

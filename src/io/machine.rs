@@ -29,9 +29,59 @@ pub fn own_address() -> Option<IpAddr> {
     socket.local_addr().ok().map(|address: SocketAddr| address.ip())
 }
 
+/// The addresses of this machine's network interfaces but for loopback ones; none if the system does not tell.
+pub fn interface_addresses() -> Vec<IpAddr> {
+    let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: getifaddrs writes the head of a list that it allocates to the address that it is given, which is that of a local variable.
+    if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut next = first;
+    // SAFETY: each pointer is null or to an entry of that list, which is not freed before the end of the loop.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        found.extend(address_of(entry).filter(|address| !address.is_loopback()));
+        next = entry.ifa_next;
+    }
+    // SAFETY: it is the head of the list, and nothing points into it any more.
+    unsafe { libc::freeifaddrs(first) };
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The address of one entry of that list, if it is one of IP.
+fn address_of(entry: &libc::ifaddrs) -> Option<IpAddr> {
+    // SAFETY: it is null, or to a socket address, of which every kind begins with its family.
+    let family = i32::from(unsafe { entry.ifa_addr.as_ref() }?.sa_family);
+    match family {
+        libc::AF_INET => {
+            // SAFETY: the family says so. The copy needs no alignment.
+            let address = unsafe { entry.ifa_addr.cast::<libc::sockaddr_in>().read_unaligned() };
+            Some(IpAddr::from(u32::from_be(address.sin_addr.s_addr).to_be_bytes()))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: the family says so. The copy needs no alignment.
+            let address = unsafe { entry.ifa_addr.cast::<libc::sockaddr_in6>().read_unaligned() };
+            Some(IpAddr::from(address.sin6_addr.s6_addr))
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_address_by_which_the_machine_sends_is_one_of_its_interfaces() {
+        let all = interface_addresses();
+        assert!(all.iter().all(|address| !address.is_loopback()), "{all:?}");
+        // Without a route there is none.
+        if let Some(own) = own_address().filter(|own| !own.is_loopback()) {
+            assert!(all.contains(&own), "{own} is not among {all:?}");
+        }
+    }
 
     #[test]
     fn what_the_machine_says_is_plausible() {

@@ -7,6 +7,7 @@ use nearcrawl_core::membership::Parting;
 use nearcrawl_model::{
     access_point::AccessPoint,
     ownership_history::Holding,
+    profile::Profile,
     requests_made::{LATEST_END, RequestsQuery},
     time::{Millis, Moment, Now, WallTime},
     view::{Liveness, MemberView},
@@ -151,7 +152,10 @@ impl Known {
         (liveness_for_ms < LISTED).then_some(MemberView {
             access_point,
             is_me: false,
+            address: None,
+            is_relayed: MemberView::relayed(&addresses),
             addresses,
+            profile: Profile::default(),
             liveness: if left { Liveness::Left } else { Liveness::Dead },
             liveness_for_ms,
             country,

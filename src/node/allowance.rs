@@ -1,7 +1,7 @@
 //! What its operator lets the daemon do: the clock and the meter are read, the crawler is told, and what was used is kept.
 
 use super::{
-    config::Config,
+    config::{Config, TellAllowance},
     memory_limit::MemoryLimit,
     query::{PauseReply, Reply},
 };
@@ -13,6 +13,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     allowance::{AllowanceView, Reserve, Rest},
+    profile::{AllowanceState, ByteLimit, MemberName, Profile, ToldAllowance, UsedShare},
     time::{Millis, WallTime},
     view::counted,
 };
@@ -52,6 +53,7 @@ pub struct OperatorAllowance {
     swarm: SwarmAllowance,
     memory: MemoryLimit,
     rate: Option<u64>,
+    telling: Telling,
     /// Whether no bytes were left.
     is_spent: bool,
     resting: Resting,
@@ -132,6 +134,50 @@ impl SwarmAllowance {
     }
 }
 
+/// What other members are told, as far as the operator chose so.
+struct Telling {
+    name: Option<MemberName>,
+    allowance: TellAllowance,
+    /// What the crawler was told at last.
+    told: Profile,
+}
+
+impl Telling {
+    fn new(config: &Config) -> Telling {
+        Telling { name: config.swarm.name.clone(), allowance: config.swarm.tell_allowance, told: Profile::default() }
+    }
+
+    /// What is to be told now, if it is not what was told.
+    fn next(&mut self, rest: Option<&Rest>, swarm_spent: bool, view: &AllowanceView) -> Option<Profile> {
+        let state = match rest {
+            Some(Rest::Paused { .. }) => AllowanceState::Paused,
+            Some(Rest::OutsideHours { .. }) => AllowanceState::OutsideHours,
+            Some(Rest::DaySpent { .. }) => AllowanceState::DaySpent,
+            Some(Rest::MonthSpent { .. }) => AllowanceState::MonthSpent,
+            Some(Rest::MemoryFull { .. }) => AllowanceState::MemoryFull,
+            None if swarm_spent => AllowanceState::SwarmSpent,
+            None => AllowanceState::WithinLimits,
+        };
+        let used = || {
+            let limits = [
+                UsedShare::new(ByteLimit::CrawlDay, view.day_bytes, view.day_limit_bytes),
+                UsedShare::new(ByteLimit::CrawlMonth, view.month_bytes, view.month_limit_bytes),
+                UsedShare::new(ByteLimit::SwarmDay, view.swarm_day_bytes, view.swarm_day_limit_bytes),
+            ];
+            limits.into_iter().flatten().collect()
+        };
+        let allowance = match self.allowance {
+            TellAllowance::Nothing => None,
+            TellAllowance::State => Some(ToldAllowance { state, used: Vec::new() }),
+            TellAllowance::Shares => Some(ToldAllowance { state, used: used() }),
+        };
+        let profile = Profile { name: self.name.clone(), allowance };
+        let is_new = profile != self.told;
+        self.told.clone_from(&profile);
+        is_new.then_some(profile)
+    }
+}
+
 /// Since when nothing is to be asked, by the operator's order or the hours.
 #[derive(Debug, Default)]
 struct Resting {
@@ -177,6 +223,7 @@ impl OperatorAllowance {
             swarm,
             memory: MemoryLimit::new(given.memory),
             rate,
+            telling: Telling::new(config),
             is_spent: false,
             resting: Resting::default(),
             keeping: false,
@@ -188,6 +235,7 @@ impl OperatorAllowance {
     /// Connections are counted by another meter from now on, and the crawler is a new one.
     pub fn begin_anew(&mut self, wire: Arc<Wire>) {
         (self.wire, self.seen, self.told, self.outlook) = (wire, 0, None, Outlook::default());
+        self.telling.told = Profile::default();
     }
 
     /// Returns when the bytes that may be moved run out: the meter is to be read at once.
@@ -230,6 +278,9 @@ impl OperatorAllowance {
             events.push(Event::Outlook(outlook));
         }
         (self.told, self.outlook) = (rest, outlook);
+        let view = self.view();
+        let profile = self.telling.next(self.told.as_ref(), outlook.swarm_spent, &view);
+        events.extend(profile.map(Event::Profile));
         Look { events, stop, keep }
     }
 
@@ -312,6 +363,11 @@ impl OperatorAllowance {
         let kept = AllKept { crawl: self.allowance.at_the_end(), swarm, readers }.any();
         self.keeping |= kept.is_some();
         kept
+    }
+
+    /// Whether nothing may be asked of anybody now, as the crawler was told.
+    pub fn is_resting(&self) -> bool {
+        self.told.is_some()
     }
 
     /// Whether something is being stored.
@@ -414,6 +470,39 @@ mod tests {
         assert_eq!(told(&allowance.look(wall, now).events), None, "it is told once");
         let look = allowance.look(WallTime(wall.0 + 86_400_000), now);
         assert_eq!((told(&look.events), meter.is_spent()), (Some(false), false), "another day");
+    }
+
+    /// What a start with this section tells, and what after it was paused and moved bytes among members.
+    fn profiles(section: &str) -> Vec<Profile> {
+        let text = format!("{section}\n[allowance]\nswarm_per_day = \"16MiB\"\ntime_zone = \"UTC\"");
+        let config = Config::parse(&text, std::path::Path::new("node.toml")).unwrap();
+        let meter: Arc<SwarmMeter> = Arc::default();
+        let mut allowance = OperatorAllowance::new(&config, AllKept::default(), Arc::default(), Some(Arc::clone(&meter)));
+        let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
+        let mut events = allowance.look(wall, now).events;
+        meter.count(5 << 20, true);
+        let (reply, _answer) = tokio::sync::oneshot::channel();
+        allowance.pause(wall, None, reply);
+        events.extend(allowance.look(wall, now).events);
+        events.extend(allowance.look(wall, now).events);
+        events.into_iter().filter_map(|event| if let Event::Profile(profile) = event { Some(profile) } else { None }).collect()
+    }
+
+    #[test]
+    fn other_members_are_told_what_the_operator_chose_and_once() {
+        let texts = |section| {
+            let all = profiles(section).into_iter();
+            let text = |told: Profile| {
+                (told.name.map_or(String::new(), String::from), told.allowance.map_or(String::new(), |told| told.to_string()))
+            };
+            all.map(text).collect::<Vec<_>>()
+        };
+        let pair = |name: &str, told: &str| (name.to_owned(), told.to_owned());
+        assert_eq!(texts(""), []);
+        assert_eq!(texts("[swarm]\nname = \"Museum\""), [pair("Museum", "")]);
+        assert_eq!(texts("[swarm]\ntell_allowance = \"state\""), [pair("", "within limits"), pair("", "paused")]);
+        let shares = [pair("", "within limits (day among members 0 %)"), pair("", "paused (day among members 30 %)")];
+        assert_eq!(texts("[swarm]\ntell_allowance = \"shares\""), shares);
     }
 
     /// Only who rests because of its memory takes in no URLs, and gives subnets away.

@@ -6,6 +6,7 @@ use super::{
     peer_transfers::{self, PeerQuestion},
     probes_told::{self, ProbesAsker},
     query::{MeasureError, MeasureReply, NoProbesError, Reply},
+    reader_opt_outs,
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
     requests_made::{self, ReaderTurns, RequestsAsker, Searches},
@@ -17,6 +18,7 @@ use super::{
 };
 use crate::io::{
     fetcher::Wire,
+    machine,
     request_log::RequestLog,
     resolver::Resolver,
     store::Store,
@@ -30,12 +32,13 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    address::SeenAt,
     edition::Edition,
     exported::{ExportOf, ExportQuery},
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
-    opt_out::{OptOutKey, ProofLook},
+    opt_out::{OptOutKey, OptOutView, ProofLook},
     requests_made::{MemberRequests, RequestsQuery, RequestsView},
     server_rows::{RowsOf, ServerRows},
     survey::SurveyId,
@@ -53,7 +56,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    sync::{Semaphore, mpsc, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
     task::JoinSet,
 };
 
@@ -102,6 +105,8 @@ pub enum RowsAsker {
 /// All executor of one node, and the ways by which their answers come back.
 pub struct Executor {
     web: WebClients,
+    /// Addresses of our own: as others see us, and of this machine's interfaces.
+    own: (Vec<IpAddr>, Vec<IpAddr>),
     probe: ProbeKind,
     store: Store,
     swarm: Option<SwarmHandle>,
@@ -169,6 +174,7 @@ impl Executor {
         let (transfer_turns, lending) = (Arc::new(Semaphore::new(MAX_TRANSFERS)), Arc::new(Semaphore::new(MAX_LENT)));
         let executor = Executor {
             web,
+            own: (Vec::new(), Vec::new()),
             probe,
             store,
             swarm,
@@ -234,8 +240,27 @@ impl Executor {
     }
 
     /// Others see us at these addresses, so no server is looked for there.
-    pub fn is_seen_at(&self, own: &[IpAddr]) {
-        self.web.seen_at.set(own);
+    pub fn is_seen_at(&mut self, own: &[IpAddr]) {
+        self.own.0 = own.to_vec();
+        self.set_own();
+    }
+
+    /// Neither is one at the addresses of this machine's interfaces. They may change while it runs.
+    pub fn look_at_interfaces(&mut self) {
+        let here = machine::interface_addresses();
+        if here != self.own.1 {
+            self.own.1 = here;
+            self.set_own();
+        }
+    }
+
+    fn set_own(&self) {
+        self.web.seen_at.set(&[&self.own.0[..], &self.own.1].concat());
+    }
+
+    /// Which addresses these are; it is kept as it is now.
+    pub fn own_addresses(&self) -> SeenAt {
+        self.web.seen_at.clone()
     }
 
     /// Connections to web servers that are open.
@@ -518,6 +543,18 @@ impl Executor {
                 _ => Err(format!("{} does not answer", of.short())),
             };
             answer_rows(swarm.as_ref(), asker, answer);
+            None
+        });
+    }
+
+    /// Tells the owner of a web site what came of an opt-out, when it has come.
+    pub fn answer_opt_out(&mut self, ticket: Ticket, said: oneshot::Receiver<Result<OptOutView, String>>, turn: OwnedSemaphorePermit) {
+        let swarm = self.swarm.clone();
+        self.spawn_told(async move {
+            let said = tasks::run(TaskKind::ReaderRelay, said).await;
+            drop(turn);
+            let said = said.ok().and_then(Result::ok).unwrap_or_else(|| Err("the daemon is busy: ask again".to_owned()));
+            reader_opt_outs::answer(swarm.as_ref(), ticket, said);
             None
         });
     }

@@ -16,7 +16,7 @@ use crate::{
     },
     node::config::Config,
 };
-use nearcrawl_core::allowance::AllKept;
+use nearcrawl_core::{allowance::AllKept, crawl::scope::EverInScope};
 use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, subnet::Subnet, url::PageUrl};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc;
@@ -46,6 +46,8 @@ pub enum Chore {
     Acquaintances(Vec<u8>),
     /// Store which subnets the operator keeps here.
     Pins(BTreeSet<Subnet>),
+    /// Store what was in scope here at any time.
+    EverInScope(EverInScope),
     /// Store these starting points in place of all that were stored before.
     Seeds {
         /// To be named when it is done.
@@ -78,6 +80,8 @@ pub enum Done {
     Acquaintances(Result<(), String>),
     /// Which subnets the operator keeps here was stored, or an error as text.
     Pins(Result<(), String>),
+    /// What was in scope at any time was stored, or an error as text.
+    EverInScope(Result<(), String>),
     /// The secrets are kept.
     Admitted(Box<Result<Admitted, NodeError>>),
     /// The starting points were stored, or an error as text.
@@ -144,6 +148,7 @@ fn failure_of(chore: &Chore) -> Done {
         Chore::Allowance(_) => Done::Allowance(Err(why)),
         Chore::Totals(_) => Done::Totals(Err(why)),
         Chore::Pins(_) => Done::Pins(Err(why)),
+        Chore::EverInScope(_) => Done::EverInScope(Err(why)),
         Chore::Acquaintances(_) => Done::Acquaintances(Err(why)),
         Chore::Seeds { number, .. } => Done::Seeds { number: *number, result: Err(why) },
     }
@@ -165,6 +170,9 @@ async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
         Chore::Totals(told) => Done::Totals(persisted_state::keep_totals(store, told).await.map_err(|why| why.to_string())),
         Chore::Acquaintances(known) => {
             Done::Acquaintances(persisted_state::keep_acquaintances(store, known).await.map_err(|why| why.to_string()))
+        }
+        Chore::EverInScope(ever) => {
+            Done::EverInScope(persisted_state::keep_ever_in_scope(store, &ever).await.map_err(|why| why.to_string()))
         }
         Chore::Pins(pins) => Done::Pins(persisted_state::keep_pins(store, &pins).await.map_err(|why| why.to_string())),
         Chore::Secrets(secrets) => Done::Admitted(Box::new(admitted(store, config, secrets).await)),

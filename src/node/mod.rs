@@ -50,6 +50,7 @@ mod persisted_state;
 mod pins;
 mod probes_told;
 pub mod query;
+mod reader_opt_outs;
 pub mod recent_events;
 mod recovery_budget;
 mod reload;

@@ -6,7 +6,7 @@ use super::{
     store_queue::{admissions_page, contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
 };
 use crate::io::{store::Store, swarm::SwarmSecrets};
-use nearcrawl_core::{allowance::AllKept, delegation::contacts::PAGES};
+use nearcrawl_core::{allowance::AllKept, crawl::scope::EverInScope, delegation::contacts::PAGES};
 use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, subnet::Subnet, survey::MAX_SURVEYS, url::PageUrl};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -26,6 +26,7 @@ const SWARM_ALLOWANCE: &str = "swarm allowance";
 const READERS_ALLOWANCE: &str = "readers allowance";
 const TOTALS: &str = "totals";
 const PINS: &str = "pins";
+const EVER_IN_SCOPE: &str = "ever in scope";
 const ACQUAINTANCES: &str = "acquaintances";
 const STORE_ID: &str = "store";
 
@@ -80,6 +81,8 @@ pub struct PersistedState {
     pub acquaintances: Option<Vec<u8>>,
     /// Subnets that the operator keeps here.
     pub pins: BTreeSet<Subnet>,
+    /// What was in scope here at any time.
+    pub ever_in_scope: EverInScope,
     /// What was probed for them.
     pub survey_probes: Vec<Vec<u8>>,
     /// The pages of statements about opt-outs.
@@ -125,6 +128,7 @@ pub async fn recall(store: &Store, place: Option<Place>) -> Result<PersistedStat
         },
         totals: store.meta_get(TOTALS).await?,
         pins: get(store, PINS).await?.unwrap_or_default(),
+        ever_in_scope: get(store, EVER_IN_SCOPE).await?.unwrap_or_default(),
         acquaintances: store.meta_get(ACQUAINTANCES).await?,
         survey_probes,
         opt_outs,
@@ -194,6 +198,11 @@ pub async fn keep_acquaintances(store: &Store, known: Vec<u8>) -> Result<(), Nod
 /// Stores which subnets the operator keeps here; the answer that it is so is sent afterwards.
 pub async fn keep_pins(store: &Store, pins: &BTreeSet<Subnet>) -> Result<(), NodeError> {
     put(store, PINS, pins).await
+}
+
+/// Stores what was in scope here at any time.
+pub async fn keep_ever_in_scope(store: &Store, ever: &EverInScope) -> Result<(), NodeError> {
+    put(store, EVER_IN_SCOPE, ever).await
 }
 
 /// Stores starting points; the answer that they are accepted is sent afterwards.

@@ -23,6 +23,7 @@ use super::{
         handler::{Action, QueryHandler},
         seeding::Seeding,
     },
+    reader_opt_outs::{self, ReaderOptOuts},
     reload::{self, Reloads, Reread},
     requests_made::{self, RequestsAsker},
     setup::{self, WebClients},
@@ -37,6 +38,7 @@ use crate::io::{
     tasks,
 };
 use nearcrawl_core::{
+    crawl::scope::Scope,
     crawler::{Crawler, Settings},
     event::{AdmissionEvent, Command, Event},
 };
@@ -50,6 +52,7 @@ use nearcrawl_model::{
     ids::SiteNumber,
     ids::Ticket,
     message::{PublicRequest, PublicResponse, Request, Response},
+    opt_out::OptOutKey,
     requests_made::RequestsQuery,
     server_rows::RowsOf,
     subnet::Subnet,
@@ -66,7 +69,7 @@ use std::{
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     time::{Instant, Interval, MissedTickBehavior, interval, sleep, timeout},
 };
 
@@ -131,6 +134,7 @@ struct Daemon {
     denied: DeniedRanges,
     /// What the page shows of the configuration.
     settings: InUse,
+    reader_opt_outs: ReaderOptOuts,
 }
 
 /// Runs a daemon with a configuration that was checked, until SIGTERM, Ctrl-C or `leave`.
@@ -142,7 +146,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let snapshots = SnapshotStore::open(&config)?;
     let beginning = snapshots.begin(given, &config)?;
     let hierarchy = Arc::clone(&beginning.hierarchy);
-    let persisted = persisted_state::recall(&store, Place::of(&config.state_dir)).await?;
+    let persisted = recalled(&config, &store).await?;
     let secrets = known_secrets(&config, &store, &persisted).await?;
     let swarm_config = setup::swarm_config(&config, &identity, secrets, pre_shared_key, &hierarchy, persisted.incarnation);
     let (swarm, swarm_events) = Swarm::start(swarm_config, identity.seed)?;
@@ -163,7 +167,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     introduce(&identity, &persisted, &hierarchy);
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {
-        handler: QueryHandler::new(&config, secrets),
+        handler: handler(&config, secrets, &executor, &local),
         allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire(), executor.swarm_meter()),
         acquaintances: Acquaintances::begin(persisted.acquaintances.as_deref()),
         pins: Pins::begin(persisted.pins.clone()),
@@ -190,9 +194,33 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         reloads,
         denied,
         settings: local.settings,
+        reader_opt_outs: ReaderOptOuts::new(Instant::now().into_std()),
     };
-    daemon.handler.token_is_in(local.token.as_ref().map(Token::file));
     daemon.serve(api, inbox, chores, swarm_events).await
+}
+
+/// What answers queries, with what it says of addresses and of the token.
+fn handler(config: &Config, secrets: Option<SwarmSecrets>, executor: &Executor, local: &Local) -> QueryHandler {
+    let mut handler = QueryHandler::new(config, secrets);
+    handler.own_addresses(executor.own_addresses());
+    handler.token_is_in(local.token.as_ref().map(Token::file));
+    handler
+}
+
+/// What was in scope at any time could not be stored.
+fn not_remembered(why: &str) {
+    tracing::warn!(
+        "what is in scope now was not stored ({why}): if it is taken out before the next start, hosts found by it are asked again then"
+    );
+}
+
+/// What was remembered. What is in scope now was so from now on.
+async fn recalled(config: &Config, store: &Store) -> Result<PersistedState, NodeError> {
+    let mut persisted = persisted_state::recall(store, Place::of(&config.state_dir)).await?;
+    if persisted.ever_in_scope.add(&setup::scope(config)) {
+        persisted_state::keep_ever_in_scope(store, &persisted.ever_in_scope).await?;
+    }
+    Ok(persisted)
 }
 
 /// What carries commands out, with the snapshots and the log of requests.
@@ -204,6 +232,7 @@ fn begun_executor(
     snapshots: &SnapshotStore,
 ) -> Result<(Executor, Inbox), NodeError> {
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
+    executor.look_at_interfaces();
     executor.set_snapshots(snapshots.clone());
     executor.set_request_log(setup::request_log(config)?, config.log.requests.then(|| config.requests_directory()));
     Ok((executor, inbox))
@@ -429,7 +458,13 @@ impl Daemon {
                 tracing::info!("SIGHUP: other rules on hosts hold from now on: {}", reload::in_words(&self.config));
                 self.denied.replace(self.config.crawl.deny_ranges.clone());
                 self.handler.rules_changed(&self.config);
-                self.hear(Event::Scope(Box::new(scope)));
+                if self.persisted.ever_in_scope.add(&scope)
+                    && !self.housekeeping.give(Chore::EverInScope(self.persisted.ever_in_scope.clone()))
+                {
+                    not_remembered("the disk does not answer");
+                }
+                let ever = self.persisted.ever_in_scope.clone();
+                self.hear(Event::Scope(Box::new(Scope { ever, ..scope })));
             }
         }
     }
@@ -482,6 +517,7 @@ impl Daemon {
 
     /// Has the disk measured, and the members and their addresses kept for the next start if they have changed.
     fn remember(&mut self) {
+        self.executor.look_at_interfaces();
         if !self.measuring {
             self.measuring = self.housekeeping.give(Chore::Measure);
         }
@@ -563,6 +599,9 @@ impl Daemon {
                     tracing::warn!("which members were here lately could not be stored, and is tried again in a minute: {why}");
                 }
                 self.acquaintances.has_stored(kept.is_ok(), clock::now().wall);
+            }
+            Done::EverInScope(kept) => {
+                let _ = kept.map_err(|why| not_remembered(&why));
             }
             Done::Pins(kept) => {
                 let (changed, next) = self.pins.has_stored(kept);
@@ -693,6 +732,11 @@ impl Daemon {
     fn asked_by_reader(&mut self, ticket: Ticket, request: PublicRequest) {
         let view = self.crawler.view();
         let refused = match &request {
+            // Who says no to the swarm may do so at any member.
+            PublicRequest::OptOut(..) if self.allowance.is_resting() => {
+                Some("its operator lets it ask nothing now; say so to another member")
+            }
+            PublicRequest::OptOut(..) => self.executor.refuses_readers(),
             _ if self.config.swarm.readers == Readers::Members => {
                 Some("this access point answers members of the swarm only; ask another one")
             }
@@ -721,8 +765,21 @@ impl Daemon {
                 survey.map_or_else(PublicResponse::Refused, |survey| PublicResponse::ProbedSurvey(Box::new(survey)))
             }
             PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(ticket, of, survey),
+            PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader(ticket, key, stops),
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
+    }
+
+    /// The owner of a web site says that nothing is to be asked there, or takes that back.
+    fn opt_out_of_reader(&mut self, ticket: Ticket, key: OptOutKey, stops: bool) {
+        match self.reader_opt_outs.take(&key, Instant::now().into_std()) {
+            Err(why) => reader_opt_outs::answer(self.executor.swarm(), ticket, Err(why)),
+            Ok(turn) => {
+                let (reply, said) = oneshot::channel();
+                self.answer(Query::SayOptOut { key, stops, reply });
+                self.executor.answer_opt_out(ticket, said, turn);
+            }
+        }
     }
 
     /// A program that is no member asks for servers that a member has on record.
@@ -817,6 +874,7 @@ impl Daemon {
         self.hear(Event::AtHand(at_hand));
         self.pinned();
         self.handler.admitted(secrets);
+        self.handler.own_addresses(self.executor.own_addresses());
         self.hear(Event::Reached(self.handler.reachability().addresses.clone()));
         self.seed_again();
     }

@@ -21,7 +21,7 @@ use ed25519_dalek::SigningKey;
 use nearcrawl_core::{
     crawl::{
         politeness::Politeness,
-        scope::Scope,
+        scope::{EverInScope, Scope},
         site::{SiteRules, yields::Price},
     },
     crawler::{Crawler, Identity, NewHostLimits, Settings},
@@ -133,6 +133,7 @@ pub fn scope(config: &Config) -> Scope {
         denied: crawl.deny_hosts.iter().cloned().chain(denied_tlds).collect(),
         denied_ranges: crawl.deny_ranges.iter().copied().map(Subnet::from).collect(),
         denied_asns: crawl.deny_asns.iter().copied().collect(),
+        ever: EverInScope::default(),
     }
 }
 
@@ -357,6 +358,7 @@ pub fn crawler(
     hierarchy: Arc<Hierarchy>,
     now: Now,
 ) -> Crawler {
+    let settings = Settings { scope: Scope { ever: persisted.ever_in_scope.clone(), ..settings.scope }, ..settings };
     let identity = Identity {
         key: SigningKey::from_bytes(&identity.seed),
         incarnation: persisted.incarnation,

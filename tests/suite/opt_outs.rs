@@ -110,7 +110,13 @@ async fn one_no_at_any_member_stops_all_and_is_taken_back_only_when_its_proof_is
     assert!(refused(&swarm, 2, &["opt-out", "add", &second, "--proof", "file"]).await.contains("answers with 404"));
     web.saying_no.lock().unwrap().insert(second.clone());
     let told_at = swarm.log().now();
-    swarm.cli(2, &["opt-out", "add", &second, "--proof", "file"]).await;
+    // Its owner runs no daemon, and says so over the network.
+    let member = swarm.daemons[2].multiaddress();
+    let Ended { code, complained, .. } = nearcrawl(&["opt-out", "add", &second, "--proof", "order", "--member", &member]).await;
+    let complained = complained.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code != Some(0) && complained.contains("an order is given by the operator"), "{complained}");
+    let said = swarm.common.ask(&["opt-out", "add", &second, "--proof", "file", "--member", &member]).await.unwrap();
+    assert!(said.contains("is opted out by a file; all members hear of it now"), "{said}");
     all_list(&mut swarm, &[&second, &first], SOON).await;
     tokio::time::sleep((told_at + SOON).saturating_sub(swarm.log().now())).await;
     let since = swarm.log().len();

@@ -165,6 +165,11 @@ async fn the_page_shows_what_is_and_changes_what_it_may() {
     let points = [web.places.access_points[0], web.places.access_points[1]];
     let habits = Habits { min_delay_ms: 50, delay_factor: 0, crawl: "deny_hosts = [\"denied.test\"]\n".to_owned(), ..Habits::default() };
     let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+    // A name is what its operator wrote, and shown as such.
+    let config = swarm.common.directory.join(format!("{}.toml", points[1]));
+    let told = std::fs::read_to_string(&config).unwrap();
+    let told = told.replacen("[swarm]\n", "[swarm]\nname = \"<b>Museum</b> & Co\"\ntell_allowance = \"state\"\n", 1);
+    std::fs::write(&config, told).unwrap();
     swarm.start([0]).await;
     let page = format!("http://{}:{API_PORT}/", points[0]);
     browser.open(&page).await;
@@ -184,6 +189,12 @@ async fn the_page_shows_what_is_and_changes_what_it_may() {
         browser.until(&format!("document.querySelector('#members [data-copies=\"{}\"]')", daemon.access_point)).await;
     }
     browser.until("/\\d ms/.test(document.getElementById('members').innerText)").await;
+    browser.until(&format!("/<b>Museum<\\/b> & Co[^]*within limits/.test({})", text("members"))).await;
+    swarm.cli(1, &["pause"]).await;
+    browser.until(&format!("/<b>Museum<\\/b> & Co[^]*paused/.test({})", text("members"))).await;
+    swarm.cli(1, &["resume"]).await;
+    let listed = swarm.cli(0, &["members"]).await;
+    assert!(listed.contains("<b>Museum</b> & Co") && listed.contains("limits"), "{listed}");
     browser.until(&format!("{}.includes('listening for other members')", text("log-rows"))).await;
     browser.until("document.querySelector('#surveys a[download]')").await;
     browser.until(&format!("{}.includes('key')", text("settings-note"))).await;

@@ -127,3 +127,37 @@ async fn rules_on_hosts_are_read_again_on_sighup_and_only_whole() {
     assert_eq!(swarm.log().requests().len(), before, "nothing under .test is asked");
     assert!(swarm.stop().await);
 }
+
+#[tokio::test]
+async fn what_links_led_to_is_left_alone_once_it_is_out_of_scope_and_after_the_next_start_too() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 3, 400, 0));
+    let point = web.places.access_points[0];
+    let habits = Habits { min_delay_ms: 400, delay_factor: 0, ..Habits::default() };
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &[point], habits).await;
+    let [named, linked] = [0, 2].map(|number: usize| web.hosts[number].0.to_string());
+    swarm.start([0]).await;
+    swarm.seed(0, &[web.url(0, 0)]).await;
+    goes_on(&mut swarm, &linked).await;
+
+    let text = std::fs::read_to_string(file(&swarm, "toml")).unwrap();
+    assert!(text.contains("tlds = [\"test\"]"), "{text}");
+    std::fs::write(file(&swarm, "toml"), text.replace("tlds = [\"test\"]", "tlds = [\"example\"]")).unwrap();
+    hang_up(swarm.daemons[0].process().unwrap());
+    let log = file(&swarm, "log");
+    let heard = async || {
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        if said.contains("SIGHUP: other rules on hosts hold") { Ok(()) } else { Err(said) }
+    };
+    swarm.until("another scope holds", LONG_ENOUGH, heard).await;
+    is_left_alone(&mut swarm, &linked, &named).await;
+    let said = swarm.cli(0, &["why", &linked]).await;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("took {linked} out of the scope")) && said.contains("nothing is asked there"), "{said}");
+
+    assert!(swarm.daemons[0].stop().await);
+    swarm.start([0]).await;
+    goes_on(&mut swarm, &named).await;
+    is_left_alone(&mut swarm, &linked, &named).await;
+    assert!(swarm.stop().await);
+}

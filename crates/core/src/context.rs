@@ -26,13 +26,16 @@ use nearcrawl_model::{
     url::{Host, PageUrl},
 };
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     net::IpAddr,
     sync::Arc,
 };
 
 /// So few others are told directly what all are told.
 pub(crate) const MAX_TOLD_DIRECTLY: usize = 24;
+
+/// Trees that are remembered as named by people here.
+const MAX_NAMED: usize = 10_000;
 
 /// What every machine is given.
 pub(crate) struct Context {
@@ -64,6 +67,8 @@ pub(crate) struct Context {
     pub(crate) rest: Option<Rest>,
     /// What keeps it from taking more subnets.
     pub(crate) outlook: Outlook,
+    /// The trees that people named here since the start, at most [`MAX_NAMED`].
+    pub(crate) named: BTreeSet<Host>,
 }
 
 impl Context {
@@ -96,6 +101,7 @@ impl Context {
             tick_due: now.moment,
             rest: None,
             outlook: Outlook::default(),
+            named: BTreeSet::new(),
             settings,
         }
     }
@@ -222,6 +228,23 @@ impl Context {
         self.wishes.living().any(|kept| kept.survey.plan.scope.names(host) || kept.survey.plan.scope.covers(&place))
     }
 
+    /// People named starting points. Whether one of them is wanted now that was not.
+    pub(crate) fn name(&mut self, urls: &[PageUrl]) -> bool {
+        let before = self.named.len();
+        let room = MAX_NAMED.saturating_sub(before);
+        self.named.extend(urls.iter().take(room).map(|url| url.host().without_www()));
+        self.named.len() > before && !self.settings.scope.ever.is_empty()
+    }
+
+    /// Whether the operator took a host out of the scope that it was in, and neither people here nor a living survey named it.
+    pub(crate) fn has_taken_out(&self, host: &Host, tree: &Host, address: IpAddr) -> bool {
+        if self.settings.scope.ever.is_empty() || self.named.contains(tree) {
+            return false;
+        }
+        self.settings.scope.has_taken_out(host, address, || self.hierarchy.asn_of(address))
+            && !self.wishes.living().any(|kept| kept.has(host, tree, &self.place_of(address)))
+    }
+
     /// What is wished for a host in this tree at this address, which `starts` lead to.
     pub(crate) fn wishes_for<'a>(
         &self,
@@ -231,7 +254,8 @@ impl Context {
         starts: impl Iterator<Item = &'a PageUrl>,
     ) -> SiteWishes {
         let wishes = self.surveys_wishes_for(host, tree, address, starts);
-        SiteWishes { is_unwanted: wishes.is_unwanted || self.opted_out.covers(host, Some(address)), ..wishes }
+        let is_unwanted = wishes.is_unwanted || self.opted_out.covers(host, Some(address)) || self.has_taken_out(host, tree, address);
+        SiteWishes { is_unwanted, ..wishes }
     }
 
     fn surveys_wishes_for<'a>(

@@ -108,6 +108,7 @@ impl Crawler {
             Event::Room(room) => self.crawl.disk_space(room),
             Event::Rest(rest) => self.context.rest = rest,
             Event::Outlook(outlook) => self.context.outlook = outlook,
+            Event::Profile(profile) => self.membership.tell_profile(profile),
             Event::Seeds(urls) => self.seeds(urls),
             Event::Superseded(urls) => self.superseded(urls),
             Event::Wanted(host) => self.routing.find(&mut self.context, &self.membership, &host),

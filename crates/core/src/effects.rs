@@ -187,6 +187,8 @@ impl Crawler {
             Gossip::Surveys(heads) => self.surveys.told(&mut self.context, author, &heads),
             Gossip::OptOuts(signed) => self.hear_opt_outs(signed),
             Gossip::Admissions(signed) => self.admissions.hear(&mut self.context, signed),
+            Gossip::Profile(told) if told.from != author => self.context.refuse("profiles in the name of another member"),
+            Gossip::Profile(told) => self.membership.profile_told(&mut self.context, told),
         }
     }
 
@@ -1436,7 +1438,7 @@ impl Crawler {
     }
 
     /// The operator changed which hosts are in scope and which are denied: that holds for every site from now on. What waits at a site that is
-    /// denied now is set aside at its next turn.
+    /// denied now is set aside at its next turn; one that was taken out of the scope is asked nothing, and goes on when it is in scope again.
     pub(crate) fn change_scope(&mut self, scope: Scope) {
         self.context.settings.scope = scope;
         self.crawl.wishes_changed(&mut self.context);
@@ -1524,6 +1526,9 @@ impl Crawler {
 impl Crawler {
     /// People named starting points.
     pub(crate) fn seeds(&mut self, urls: Vec<PageUrl>) {
+        if self.context.name(&urls) {
+            self.crawl.wishes_changed(&mut self.context);
+        }
         self.routing.seeds(&mut self.context, urls);
         self.route();
     }

@@ -24,6 +24,7 @@ use nearcrawl_model::{
     message::{Gossip, Request, Response},
     opt_out::{OptOutKey, ProofLook},
     previous_run::PreviousVersion,
+    profile::Profile,
     requests_made::{RequestsMade, RequestsQuery},
     rows_digest::Digests,
     seen::{PageState, SeenAnswer, SeenBatch},
@@ -49,6 +50,8 @@ pub enum Event {
     Rest(Option<Rest>),
     /// What its operator's limits leave for the next while.
     Outlook(Outlook),
+    /// What is told to the other members of this access point, as far as its operator chose so.
+    Profile(Profile),
     /// The operator changed which hosts are in scope and which are denied.
     Scope(Box<Scope>),
     /// People named starting points.

@@ -31,6 +31,7 @@ const MINUTE: u64 = 600;
 pub(crate) const TIMERS: &[Timer] = &[
     timer("crawl", "counts the URLs that wait", SECOND, |c| c.crawl.count_waiting()),
     timer("membership", "pings, suspects and gives up members; looks whether it is alone", 1, Crawler::tick_members),
+    timer("membership", "tells other members of itself what its operator chose", SECOND, |c| c.membership.tick_profiles(&mut c.context)),
     timer("relay", "asks members directly once more; gives up what was to be passed on", SECOND, |c| {
         c.relay.tick(&mut c.context, &c.membership)
     }),

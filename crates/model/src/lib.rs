@@ -31,6 +31,7 @@ pub mod packed;
 pub mod packed_stream;
 pub mod plan;
 pub mod previous_run;
+pub mod profile;
 pub mod receipt;
 pub mod record;
 pub mod replica;

@@ -14,8 +14,9 @@ use super::{
     fetch::{LocatedHost, ProbeReport, ProbeTarget, ResolveError},
     forwarded::{NotForwarded, SealedAnswer, SealedQuestion},
     journal::{Arrival, JournalKey, JournalRow},
-    opt_out::{MAX_STATEMENTS, MAX_TOLD, SignedStatement, StatementHead, StatementId, StatementsDigest},
+    opt_out::{MAX_STATEMENTS, MAX_TOLD, OptOutKey, SignedStatement, StatementHead, StatementId, StatementsDigest},
     ownership_map::{ComparedPart, MAX_COMPARED, MAX_SENT, MAX_WANTED, MapDigest, MapPart, WantedPart, at_most},
+    profile::ToldProfile,
     receipt::{Declined, SignedReceipt},
     replica::{MAX_SUBNETS_ASKED, StoreId},
     requests_made::{RequestsMade, RequestsQuery, RequestsView},
@@ -400,6 +401,8 @@ pub enum Gossip {
     OptOuts(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedStatement>),
     /// Certificates and expulsions that are new, at most [`MAX_TOLD`].
     Admissions(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedAdmission>),
+    /// What the sender tells of itself, if its operator chose so.
+    Profile(ToldProfile),
 }
 
 /// What any program, member or not, may ask if the configuration allows it.
@@ -443,6 +446,8 @@ pub enum PublicRequest {
         /// The survey.
         survey: SurveyId,
     },
+    /// From the owner of a web site: look for the proof of this opt-out, and have nothing asked there any more (true), or take it back.
+    OptOut(OptOutKey, bool),
 }
 
 /// The answer to a [`PublicRequest`].
@@ -466,4 +471,6 @@ pub enum PublicResponse {
     ProbedSurvey(Box<ProbedSurvey>),
     /// To `SurveyProbes`.
     SurveyProbes(Box<SurveyProbes>),
+    /// To `OptOut`: how it stands, as JSON like that of the API.
+    OptOut(String),
 }

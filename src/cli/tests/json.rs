@@ -55,8 +55,8 @@ const FORBIDDEN: [&str; 13] =
     ["peer", "peer_id", "peers", "most", "least", "whole", "_us", "_permille", "_percent", "_share", "_kb", "_kib", "_sentence"];
 
 /// Names of what is data, in the words of others or of the person who asks, and of answers to requests that were not granted.
-const FREE: [&str; 9] =
-    ["content_usage", "error", "generator", "hint", "issuer", "organisation", "robots_content_usage", "title", "values"];
+const FREE: [&str; 10] =
+    ["content_usage", "error", "generator", "hint", "issuer", "name", "organisation", "robots_content_usage", "title", "values"];
 
 /// The text, or the texts of a list.
 fn texts(value: &Value) -> impl Iterator<Item = &str> {

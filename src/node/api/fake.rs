@@ -21,6 +21,7 @@ use nearcrawl_model::{
     opt_out::{OptOutProof, OptOutView},
     ownership_history::Holding,
     plan::Pace,
+    profile::{AllowanceState, ByteLimit, Profile, ToldAllowance, UsedShare},
     record::{HeldBack, RunState, ServerRecord, ServerStatus},
     requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView},
     run_history::RunSummary,
@@ -323,6 +324,17 @@ pub fn status(age: u64) -> StatusView {
     }
 }
 
+/// The name of one is markup: it must be shown as text.
+fn profile(i: usize) -> Profile {
+    let used: Vec<_> = UsedShare::new(ByteLimit::CrawlDay, 40, Some(100)).into_iter().collect();
+    let allowance = |state| Some(ToldAllowance { state, used: used.clone() });
+    match i {
+        1 => Profile { name: "Museum in Nairobi".parse().ok(), allowance: allowance(AllowanceState::WithinLimits) },
+        2 => Profile { name: "<b>x</b> & <img src=x>".parse().ok(), allowance: allowance(AllowanceState::OutsideHours) },
+        _ => Profile::default(),
+    }
+}
+
 pub fn members(age: u64) -> Vec<MemberView> {
     [14, 9, 17, 11, 4]
         .into_iter()
@@ -330,9 +342,15 @@ pub fn members(age: u64) -> Vec<MemberView> {
         .map(|(i, subnets)| MemberView {
             access_point: access_point(i as u8),
             is_me: i == 0,
-            addresses: vec![format!("/ip4/127.{}.0.1/tcp/4817", 10 + i)],
+            address: (i != 3).then(|| format!("127.{}.0.1", 10 + i).parse().unwrap()),
+            is_relayed: i == 3,
+            addresses: vec![match i {
+                3 => format!("/ip4/127.11.0.1/tcp/4817/p2p/{}/p2p-circuit", access_point(1)),
+                _ => format!("/ip4/127.{}.0.1/tcp/4817", 10 + i),
+            }],
+            profile: profile(i),
             liveness: [Liveness::Alive, Liveness::Alive, Liveness::Alive, Liveness::Silent, Liveness::Dead][i],
-            country: Some("KE".to_owned()),
+            country: (i != 3).then(|| "KE".to_owned()),
             rtt_ms: Some(12.5),
             liveness_for_ms: 61_000 * (i as u64 + 1) + age,
             subnets,

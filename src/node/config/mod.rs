@@ -44,7 +44,7 @@ pub use log::{Journald, LogConfig};
 pub use nat::NatConfig;
 pub use scope::ScopeConfig;
 pub use store::StoreConfig;
-pub use swarm::{Readers, SwarmConfig, check_dial_address};
+pub use swarm::{Readers, SwarmConfig, TellAllowance, check_dial_address};
 pub use timers::TimersConfig;
 
 use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;

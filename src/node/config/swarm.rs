@@ -5,7 +5,10 @@ use super::{
     values::{self, Parsed},
 };
 use libp2p::{Multiaddr, multiaddr::Protocol};
-use nearcrawl_model::access_point::AccessPoint;
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    profile::{MemberName, MemberNameError},
+};
 use std::path::PathBuf;
 use toml::de::DeValue;
 
@@ -36,6 +39,22 @@ pub struct SwarmConfig {
     pub readers: Readers,
     /// The members whose operators' orders to ask nothing of a server are not obeyed here.
     pub ignore_orders_of: Vec<AccessPoint>,
+    /// How other members' operators see this access point called; none if it has no name.
+    pub name: Option<MemberName>,
+    /// What other members are told of its limits.
+    pub tell_allowance: TellAllowance,
+}
+
+/// What other members are told of an access point's limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TellAllowance {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Whether one keeps it from crawling, and which.
+    State,
+    /// That, and how much of those of bytes is used, in steps of ten per cent.
+    Shares,
 }
 
 impl Default for SwarmConfig {
@@ -48,11 +67,25 @@ impl Default for SwarmConfig {
             pre_shared_key_file: None,
             readers: Readers::Anybody,
             ignore_orders_of: Vec::new(),
+            name: None,
+            tell_allowance: TellAllowance::Nothing,
         }
     }
 }
 
 const READERS: &[(&str, Readers)] = &[("anybody", Readers::Anybody), ("members", Readers::Members)];
+
+const TELL_ALLOWANCE: &[(&str, TellAllowance)] =
+    &[("nothing", TellAllowance::Nothing), ("state", TellAllowance::State), ("shares", TellAllowance::Shares)];
+
+/// A name, or none if nothing stands between the quotes.
+fn name(value: &DeValue<'_>) -> Parsed<Option<MemberName>> {
+    match value.as_str() {
+        Some("") => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(|why: MemberNameError| why.to_string()),
+        None => Err("write a name in quotes, like \"Museum in Nairobi\"".to_owned()),
+    }
+}
 
 /// Who may read. `nobody` was a value until version 0.1.0 and kept out the same as `members`.
 fn readers(value: &DeValue<'_>) -> Parsed<Readers> {
@@ -73,6 +106,8 @@ impl SwarmConfig {
             pre_shared_key_file: section.path("pre_shared_key_file"),
             readers: section.take("readers", default.readers, readers),
             ignore_orders_of: section.list("ignore_orders_of", default.ignore_orders_of, peer_id),
+            name: section.take("name", None, name),
+            tell_allowance: section.take("tell_allowance", TellAllowance::Nothing, values::choice(TELL_ALLOWANCE)),
         };
         let by_quic = |address: &String| address.contains("/quic");
         if config.pre_shared_key_file.is_some() && !config.bootstrap.is_empty() && config.bootstrap.iter().all(by_quic) {

@@ -155,6 +155,7 @@ mod tests {
             totals: None,
             acquaintances: None,
             pins: BTreeSet::new(),
+            ever_in_scope: Default::default(),
             survey_probes: Vec::new(),
             opt_outs: Vec::new(),
             admissions: Vec::new(),

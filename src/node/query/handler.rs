@@ -17,7 +17,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    address::{AddressError, AddressPolicy},
+    address::{AddressError, AddressPolicy, SeenAt},
     admission::SignedAdmission,
     allowance::AllowanceView,
     edition::Edition,
@@ -223,7 +223,12 @@ impl QueryHandler {
     /// The operator changed which hosts are in scope and which are denied.
     pub fn rules_changed(&mut self, config: &Config) {
         self.denied = crate::node::setup::scope(config);
-        self.policy = crate::node::setup::policy(config);
+        self.policy = AddressPolicy { seen_at: self.policy.seen_at.clone(), ..crate::node::setup::policy(config) };
+    }
+
+    /// The addresses of this access point that its configuration does not have, as they are known now and later.
+    pub fn own_addresses(&mut self, own: SeenAt) {
+        self.policy.seen_at = own;
     }
 
     /// Where we listen.

@@ -1,6 +1,7 @@
 //! Whose servers are surveyed? The scope says which external hosts become starting hosts (LL-8, LL-27); the rest is counted, never fetched.
 
 use nearcrawl_model::{subnet::Subnet, url::Host};
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, net::IpAddr};
 
 /// Which hosts may be crawled.
@@ -22,6 +23,51 @@ pub struct Scope {
     pub denied_ranges: Vec<Subnet>,
     /// Never servers in these autonomous systems, by the hierarchy.
     pub denied_asns: BTreeSet<u32>,
+    /// What was in scope at any time, this scope included.
+    pub ever: EverInScope,
+}
+
+/// Entries of one list in [`EverInScope`]; of more, everything counts as having been in scope.
+const MAX_EVER: usize = 100_000;
+
+/// What an operator's scopes had in them, one after another: links may have led to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EverInScope {
+    open: bool,
+    tlds: BTreeSet<String>,
+    hosts: BTreeSet<Host>,
+    ranges: BTreeSet<Subnet>,
+    asns: BTreeSet<u32>,
+}
+
+impl EverInScope {
+    /// Whether nothing was.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == EverInScope::default()
+    }
+
+    /// What this scope has in it was in scope, too. Whether that was not known.
+    pub fn add(&mut self, scope: &Scope) -> bool {
+        let before = self.clone();
+        self.open |= scope.open;
+        self.tlds.extend(scope.tlds.iter().cloned());
+        self.hosts.extend(scope.hosts.iter().cloned());
+        self.ranges.extend(scope.ranges.iter().copied());
+        self.asns.extend(scope.asns.iter().copied());
+        let most = self.tlds.len().max(self.hosts.len()).max(self.ranges.len()).max(self.asns.len());
+        if self.open || most > MAX_EVER {
+            *self = EverInScope { open: true, ..EverInScope::default() };
+        }
+        *self != before
+    }
+
+    fn had(&self, host: &Host, address: IpAddr, asn: impl FnOnce() -> Option<u32>) -> bool {
+        self.open
+            || host.tld().is_some_and(|tld| self.tlds.contains(tld))
+            || within_any(host, &self.hosts)
+            || self.ranges.iter().any(|range| range.contains(address))
+            || (!self.asns.is_empty() && asn().is_some_and(|asn| self.asns.contains(&asn)))
+    }
 }
 
 impl Scope {
@@ -43,6 +89,11 @@ impl Scope {
     /// Whether a link to a host at this address makes it a starting host, whatever its name.
     pub fn covers(&self, address: IpAddr, asn: impl FnOnce() -> Option<u32>) -> bool {
         within(address, &self.ranges) || (!self.asns.is_empty() && asn().is_some_and(|asn| self.asns.contains(&asn)))
+    }
+
+    /// Whether a host was in scope, and is no more: the operator took it out.
+    pub fn has_taken_out(&self, host: &Host, address: IpAddr, asn: impl Fn() -> Option<u32>) -> bool {
+        self.ever.had(host, address, &asn) && !self.admits(host) && !self.covers(address, &asn)
     }
 
     /// Whether a link to this host makes it a starting host.
@@ -103,6 +154,30 @@ mod tests {
         assert!(open.admits(&host("anything.example")) && !open.admits(&host("www.bad.ke")));
         let without = Scope { denied: [host("ke")].into(), ..open };
         assert!(without.denies(&host("a.co.ke")) && !without.denies(&host("ke.com")), "a top-level domain denies all under it");
+    }
+
+    #[test]
+    fn what_any_scope_had_and_this_one_has_not_was_taken_out() {
+        let at = "192.0.2.9".parse::<IpAddr>().unwrap();
+        let wide =
+            Scope { tlds: ["ke".to_owned(), "tz".to_owned()].into(), ranges: vec!["192.0.2.0/24".parse().unwrap()], ..Scope::default() };
+        let mut narrow = Scope { tlds: ["ke".to_owned()].into(), ..Scope::default() };
+        assert!(!narrow.has_taken_out(&host("a.tz"), at, || None), "nothing is known of before");
+        assert!(narrow.ever.add(&wide) && !narrow.ever.add(&wide));
+        let elsewhere = "198.51.100.1".parse::<IpAddr>().unwrap();
+        let taken = |scope: &Scope, name: &str, at| scope.has_taken_out(&host(name), at, || Some(64_500));
+        assert!(taken(&narrow, "a.tz", elsewhere) && taken(&narrow, "a.org", at));
+        assert!(
+            !taken(&narrow, "a.ke", at) && !taken(&narrow, "a.org", elsewhere),
+            "that one was named by people, or by another member's scope"
+        );
+        let again = Scope { asns: [64_500].into(), ..narrow.clone() };
+        assert!(!taken(&again, "a.tz", elsewhere), "in scope again");
+        narrow.ever.add(&Scope { open: true, ..Scope::default() });
+        assert!(taken(&narrow, "a.org", elsewhere));
+        let many = Scope { asns: (0..=MAX_EVER as u32).collect(), ..Scope::default() };
+        let mut ever = EverInScope::default();
+        assert!(ever.add(&many) && ever.open && ever.asns.is_empty());
     }
 
     #[test]

@@ -79,6 +79,11 @@ impl MemberDistances {
         self.mine.iter().map(|(who, rtt_us)| (*who, *rtt_us))
     }
 
+    /// The address that a member is at: at the other end of our direct connection, else as it tells.
+    pub(super) fn address_of(&self, who: &AccessPoint) -> Option<IpAddr> {
+        self.remotes.get(who).copied().or_else(|| self.heard.get(who)?.address)
+    }
+
     /// The address that we are at.
     pub(super) fn place(&self, cx: &Context) -> Option<IpAddr> {
         placed_address(cx)
@@ -175,7 +180,7 @@ impl MemberDistances {
         self.changed = true;
         if !self.heard.contains_key(&who) {
             let addresses = members.addresses_of(&who);
-            let address = addresses.iter().filter_map(|text| address_in(text)).find(|address| cx.hierarchy.locate(*address).is_some());
+            let address = addresses.iter().filter_map(|text| own_ip(text)).find(|address| cx.hierarchy.locate(*address).is_some());
             knowledge.introduce(who, &cx.hierarchy, address, None);
         }
         for told in self.heard.values() {
@@ -267,7 +272,7 @@ fn round_trip_to(told: &Distances, who: AccessPoint) -> Option<u32> {
 }
 
 /// The address at the beginning of a multiaddr, unless it is that of a third member through which the other one is reached.
-fn address_in(multiaddr: &str) -> Option<IpAddr> {
+pub(crate) fn own_ip(multiaddr: &str) -> Option<IpAddr> {
     if multiaddr.contains("/p2p-circuit") {
         return None;
     }
@@ -345,10 +350,10 @@ mod tests {
 
     #[test]
     fn addresses_are_read_off_multiaddresses() {
-        assert_eq!(address_in("/ip4/192.0.2.7/tcp/4817/p2p/12D3KooW"), Some("192.0.2.7".parse().unwrap()));
-        assert_eq!(address_in("/ip6/2001:db8::1/tcp/4817"), Some("2001:db8::1".parse().unwrap()));
+        assert_eq!(own_ip("/ip4/192.0.2.7/tcp/4817/p2p/12D3KooW"), Some("192.0.2.7".parse().unwrap()));
+        assert_eq!(own_ip("/ip6/2001:db8::1/tcp/4817"), Some("2001:db8::1".parse().unwrap()));
         for none in ["/dns4/example.org/tcp/1", "/ip4/nonsense", "", "/sim/3"] {
-            assert_eq!(address_in(none), None, "{none}");
+            assert_eq!(own_ip(none), None, "{none}");
         }
     }
 }

@@ -217,6 +217,11 @@ impl Delegation {
         self.distances.place(cx)
     }
 
+    /// The address that a member is at by our direct connection to it, or as it tells; none if neither is known.
+    pub(crate) fn address_of(&self, who: &AccessPoint) -> Option<IpAddr> {
+        self.distances.address_of(who)
+    }
+
     /// How far the other members are from here, in microseconds.
     pub(crate) fn round_trips(&self) -> impl Iterator<Item = (AccessPoint, u32)> {
         self.distances.round_trips()

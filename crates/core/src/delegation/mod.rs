@@ -47,6 +47,7 @@ pub use search::Policy;
 pub use verdict::{Step, Verdict};
 
 use distances::MemberDistances;
+pub(crate) use distances::own_ip;
 use nearcrawl_model::{subnet::Subnet, time::Moment};
 use prober::Prober;
 use reservations::Reservations;

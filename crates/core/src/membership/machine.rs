@@ -3,7 +3,7 @@
 use crate::{
     context::Context,
     event::{Command, PeerCommand},
-    membership::{Member, Output, Parting, Roster, Standing, Swim, Verdict, rendezvous},
+    membership::{Member, Output, Parting, Roster, Standing, Swim, Verdict, profiles::Profiles, rendezvous},
     pending::Pending,
     signal::Signal,
     voting::lease::NoLease,
@@ -12,6 +12,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     allowance::Rest,
     message::Request,
+    profile::{Profile, ToldProfile},
     subnet::Subnet,
     time::{Millis, Moment},
     url::Host,
@@ -35,13 +36,22 @@ pub(crate) struct Membership {
     changed_at: Option<Moment>,
     /// Until when the voters renewed our lease, and why there is none afterwards.
     lease: (Option<Moment>, NoLease),
+    /// What members tell of themselves, for people.
+    profiles: Profiles,
 }
 
 /// What happens to the members.
 impl Membership {
     /// Begins with this member alone, and with those who were settled at the last stop as missing.
     pub(crate) fn new(swim: Swim, roster: Roster) -> Membership {
-        Membership { swim, roster, addresses: BTreeMap::new(), changed_at: None, lease: (None, NoLease::NoVoters) }
+        Membership {
+            swim,
+            roster,
+            addresses: BTreeMap::new(),
+            changed_at: None,
+            lease: (None, NoLease::NoVoters),
+            profiles: Profiles::default(),
+        }
     }
 
     /// The same with a lease that never ends, for tests of other machines.
@@ -131,6 +141,21 @@ impl Membership {
         }
     }
 
+    /// What this access point tells of itself from now on.
+    pub(crate) fn tell_profile(&mut self, mine: Profile) {
+        self.profiles.tell(mine);
+    }
+
+    /// A member told of itself.
+    pub(crate) fn profile_told(&mut self, cx: &mut Context, told: ToldProfile) {
+        self.profiles.hear(cx, told);
+    }
+
+    /// Tells of itself, if it is time.
+    pub(crate) fn tick_profiles(&mut self, cx: &mut Context) {
+        self.profiles.tick(cx, &self.roster.live());
+    }
+
     /// Carries out what SWIM wants and notes what it found out.
     fn carry_out(&mut self, cx: &mut Context) {
         let outputs = self.swim.drain().collect();
@@ -150,6 +175,7 @@ impl Membership {
                     let who = member.access_point;
                     self.know(cx, who, member.addresses);
                     if !self.roster.standings().contains_key(&who) {
+                        self.profiles.member_came();
                         cx.signal(Signal::MemberCame(who));
                     }
                     self.roster.up(cx.now.moment, who);
@@ -258,6 +284,11 @@ impl Membership {
     /// Where this access point can be reached.
     pub(crate) fn own_addresses(&self) -> &[String] {
         &self.swim.me().addresses
+    }
+
+    /// What a member told of itself; of this access point, what it tells.
+    pub(crate) fn profile_of(&self, cx: &Context, who: &AccessPoint) -> Profile {
+        if *who == cx.me { self.profiles.mine().clone() } else { self.profiles.of(who).cloned().unwrap_or_default() }
     }
 
     /// Where members can be reached, all together.

@@ -9,6 +9,7 @@
 mod hearsay;
 pub(crate) mod machine;
 mod member;
+mod profiles;
 pub(crate) mod rendezvous;
 mod roster;
 pub(crate) mod shutdown;

@@ -136,7 +136,9 @@ impl View<'_> {
             // Their run is not over, and goes on when the opt-out is taken back.
             let servers = counted(unwanted, "server");
             return Activity::NoServers {
-                why: format!("what waits at {servers} may not be asked for: an opt-out, or a survey that rests"),
+                why: format!(
+                    "what waits at {servers} may not be asked for: an opt-out, a survey that rests, or a scope that has them no more"
+                ),
             };
         }
         let hosts = self.crawl.sites().all().map(|site| site.held.counts().hosts()).sum();

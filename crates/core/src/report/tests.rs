@@ -12,7 +12,11 @@ mod views;
 
 use crate::voting::records;
 use crate::{
-    crawl::{politeness::Politeness, scope::Scope, site::SiteRules},
+    crawl::{
+        politeness::Politeness,
+        scope::{EverInScope, Scope},
+        site::SiteRules,
+    },
     membership::{Member, Output, RosterConfig, Swim, SwimConfig},
 };
 use crate::{

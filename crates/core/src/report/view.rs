@@ -11,7 +11,7 @@ use crate::{
     admission::Admissions,
     context::Context,
     crawl::{Crawl, site::Site},
-    delegation::Delegation,
+    delegation::{Delegation, own_ip},
     hierarchy_version::HierarchyVersion,
     membership::{Membership, Shutdown},
     migration::{
@@ -152,14 +152,17 @@ impl<'a> View<'a> {
         let addresses = if is_me { self.membership.own_addresses().to_vec() } else { self.membership.addresses_of(&access_point).to_vec() };
         let roll_up = self.report.roll_up_of(&access_point);
         let total = roll_up.map(|(roll_up, _)| roll_up.summary.total).unwrap_or_default();
-        let address = addresses.iter().find_map(|address| address.split('/').nth(2)?.parse::<IpAddr>().ok());
+        let address = addresses.iter().find_map(|address| own_ip(address)).or_else(|| self.delegation.address_of(&access_point));
         let rtt_us = self.delegation.round_trips().find(|(who, _)| *who == access_point).map(|(_, rtt_us)| rtt_us);
         MemberView {
             country: address.map(|address| self.context.place_of(address).country.to_owned()),
             rtt_ms: rtt_us.map(|rtt_us| f64::from(rtt_us) / 1e3),
             access_point,
             is_me,
+            address,
+            is_relayed: MemberView::relayed(&addresses),
             addresses,
+            profile: self.membership.profile_of(self.context, &access_point),
             liveness,
             liveness_for_ms,
             subnets: self.ownership.register().count(&access_point) as u64,

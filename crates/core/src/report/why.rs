@@ -84,29 +84,47 @@ impl View<'_> {
         let subnet = claim.map_or_else(|| self.context.unit_of(address), |claim| claim.subnet);
         view.address = Some(address);
         self.place(&mut view, address, subnet, claim);
-        let mut sentences = self.refusals(host.as_ref(), Some(address));
-        sentences.extend(refused.map(|refused| refused.text));
         let name = host.as_ref().map_or_else(|| address.to_string(), Host::to_string);
-        sentences.push(self.whose(&subnet, &name));
+        let mut sentences = self.refusals(host.as_ref(), Some(address));
+        if sentences.is_empty() {
+            sentences.extend(refused.map(|refused| refused.text));
+        }
+        let is_refused = !sentences.is_empty();
+        sentences.push(if is_refused { self.belongs(&subnet) } else { self.whose(&subnet, &name) });
         if view.owner_is_me {
-            match &host {
-                Some(host) => sentences.push(self.here(&mut view, host, url)),
-                None => {
-                    let there = self.crawl.sites().all().filter(|site| site.address == address);
-                    view.next_visit_in_ms = there.filter_map(|site| self.next_visit(site)).min();
-                    sentences.push(self.on_record(&subnet, Some(address)));
-                    if self.replication.awaited(&subnet).is_some() {
-                        sentences.push(self.read_back(Some(subnet)));
-                    }
-                }
-            }
-            if self.held_back().is_some() {
-                sentences.push(format!("Nothing is fetched at the moment: {}.", self.activity()));
-            }
+            self.of_ours(&mut view, url, (address, subnet), is_refused, &mut sentences);
         }
         self.name_surveys(&mut view, &mut sentences);
         view.answer_text = sentences.join(" ");
         view
+    }
+
+    /// How what lives in a subnet of ours stands.
+    fn of_ours(
+        &self,
+        view: &mut WhyView,
+        url: Option<&PageUrl>,
+        (address, subnet): (IpAddr, Subnet),
+        is_refused: bool,
+        sentences: &mut Vec<String>,
+    ) {
+        match view.host.clone() {
+            Some(host) if is_refused && self.crawl.site(&host).is_none() => {}
+            Some(host) => sentences.push(self.here(view, &host, url, is_refused)),
+            None => {
+                let there = self.crawl.sites().all().filter(|site| site.address == address);
+                view.next_visit_in_ms = there.filter_map(|site| self.next_visit(site)).min();
+                sentences.push(self.on_record(&subnet, Some(address)));
+                if self.replication.awaited(&subnet).is_some() {
+                    sentences.push(self.read_back(Some(subnet)));
+                }
+            }
+        }
+        if is_refused {
+            view.next_visit_in_ms = None;
+        } else if self.held_back().is_some() {
+            sentences.push(format!("Nothing is fetched at the moment: {}.", self.activity()));
+        }
     }
 
     /// The host of a subject whose place is to be asked for before anything can be said of it.
@@ -127,7 +145,9 @@ impl View<'_> {
         if let Some(Lookup::Nowhere(failure)) = found {
             view.no_address_reason = Some(failure);
         }
-        view.answer_text = self.refusals(host, None).into_iter().chain([why_not]).collect::<Vec<_>>().join(" ");
+        let refusals = self.refusals(host, None);
+        // Who would crawl what is not asked for matters to nobody.
+        view.answer_text = if refusals.is_empty() { why_not } else { refusals.join(" ") };
     }
 
     /// The address that a host is pinned to, or why none is known.
@@ -243,7 +263,25 @@ impl View<'_> {
                  and no request is sent there."
             )
         });
-        denial.into_iter().chain(place).chain(self.opted_out(host, address)).collect()
+        let site = host.and_then(|host| self.crawl.site(host));
+        let is_out = site.is_some_and(|site| self.context.has_taken_out(&site.key.host, &site.tree, site.address));
+        let taken_out = site.filter(|_| is_out && denial.is_none() && place.is_none()).map(|site| {
+            format!(
+                "Its operator took {} out of the scope of this access point: no request is sent there until it is in scope again, or named as a \
+                 starting point here.",
+                site.key.host
+            )
+        });
+        denial.into_iter().chain(place).chain(taken_out).chain(self.opted_out(host, address)).collect()
+    }
+
+    /// Whose a subnet is of which something is not asked for.
+    fn belongs(&self, subnet: &Subnet) -> String {
+        match self.ownership.register().latest(subnet).map(|held| &held.claim).filter(|claim| !claim.released) {
+            Some(claim) if claim.owner == self.context.me => format!("Its subnet {subnet} belongs to this access point."),
+            Some(claim) => format!("Its subnet {subnet} belongs to the access point {}.", claim.owner.short()),
+            None => format!("Its subnet {subnet} belongs to no member."),
+        }
     }
 
     /// Who crawls what lives in a subnet, in a sentence.
@@ -292,8 +330,8 @@ impl View<'_> {
         format!("The access point {owner} crawls {name}, because it owns the subnet {subnet}; {state}.")
     }
 
-    /// How a host of ours stands, in a sentence; fills in the rest of the view.
-    fn here(&self, view: &mut WhyView, host: &Host, url: Option<&PageUrl>) -> String {
+    /// How a host of ours stands, in a sentence; fills in the rest of the view. Of one that is asked nothing it is not said what comes next.
+    fn here(&self, view: &mut WhyView, host: &Host, url: Option<&PageUrl>, is_refused: bool) -> String {
         let Some(site) = self.crawl.site(host) else {
             let subnet_is_read = view.subnet.is_some_and(|subnet| !self.replication.is_loading(&subnet));
             return match (subnet_is_read, self.context.may_admit(host)) {
@@ -326,6 +364,7 @@ impl View<'_> {
         });
         let subject = if url.is_some() { "The URL" } else { "Its run" };
         let next = match view.next_visit_in_ms {
+            _ if is_refused => "nothing is asked there".to_owned(),
             _ if site.asking.is_some() => "a request is under way".to_owned(),
             Some(millis) if site.record.state == RunState::PausedByBudget => format!("the run goes on in {}", Span(millis)),
             Some(0) => "the next request may be sent now".to_owned(),
@@ -337,7 +376,7 @@ impl View<'_> {
         let mut sentence = format!("{subject} {words}; {next}.");
         if url.is_none() {
             let changed = site.record.changes.map(|changes| changes.sentence());
-            if site.record.held_back.hosts_by_site_limit > 0 {
+            if site.record.held_back.hosts_by_site_limit > 0 && !is_refused {
                 let next = Span(site.held.next_day_in(self.context.now.wall));
                 sentence += &format!(" The limit of new hosts for a site counts anew in {next}.");
             }

@@ -150,6 +150,7 @@ fn gossip_kind(gossip: &Gossip) -> &'static str {
         Gossip::Surveys(_) => "gossip of surveys",
         Gossip::OptOuts(_) => "gossip of opt-outs",
         Gossip::Admissions(_) => "gossip of admissions",
+        Gossip::Profile(_) => "gossip of profiles",
     }
 }
 
@@ -224,6 +225,7 @@ fn gossip_class(gossip: &Gossip) -> u8 {
         Gossip::Surveys(_) => 132,
         Gossip::OptOuts(_) => 133,
         Gossip::Admissions(_) => 134,
+        Gossip::Profile(_) => 135,
     }
 }
 

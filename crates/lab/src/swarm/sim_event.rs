@@ -98,6 +98,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::Room(_)
         | Event::Rest(_)
         | Event::Outlook(_)
+        | Event::Profile(_)
         | Event::Seeds(_)
         | Event::Superseded(_)
         | Event::Wanted(_)

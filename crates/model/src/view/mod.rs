@@ -25,6 +25,7 @@ use super::{
     fetch::{FetchError, ResolveError},
     ownership_history::Holding,
     plan::Pace,
+    profile::Profile,
     record::ServerRecord,
     subnet::Subnet,
     summary::SwarmResults,
@@ -326,11 +327,22 @@ pub struct MemberView {
     pub is_me: bool,
     /// Addresses known of it.
     pub addresses: Vec<String>,
+    /// The IP address that it is at: one of these, else the one at the other end of a direct connection, or that it tells. None if it is not known:
+    /// an address through another member is that one's.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub address: Option<IpAddr>,
+    /// Whether it is only reached through other members, by its addresses.
+    #[serde(default)]
+    pub is_relayed: bool,
+    /// What it tells of itself, if its operator chose so; nobody can check that.
+    #[serde(flatten)]
+    pub profile: Profile,
     /// Whether it answers.
     pub liveness: Liveness,
     /// For how long it has been in that state, in milliseconds.
     pub liveness_for_ms: Millis,
-    /// The country that its address is registered in, by the hierarchy; none if no address of it is known.
+    /// The country that its address is registered in, by the hierarchy; none if no address of its own is known.
     #[serde(default)]
     pub country: Option<String>,
     /// The round-trip time to it, in milliseconds; none if it was not measured.
@@ -344,6 +356,25 @@ pub struct MemberView {
     pub pages: u64,
     /// How old its roll-up is, in milliseconds; none if none came yet.
     pub roll_up_age_ms: Option<Millis>,
+}
+
+impl MemberView {
+    /// Whether these addresses all lead through other members.
+    pub fn relayed(addresses: &[String]) -> bool {
+        !addresses.is_empty() && addresses.iter().all(|address| address.contains("/p2p-circuit"))
+    }
+
+    /// Where it is, for people: as in `/ip4/192.0.2.7/tcp/4817`. Never the address of a member through which it is reached.
+    pub fn place_text(&self) -> String {
+        let own = self.addresses.iter().find(|address| !address.contains("/p2p-circuit"));
+        match (own, self.address) {
+            (Some(own), _) => own.split_once("/p2p/").map_or(own.as_str(), |(place, _)| place).to_owned(),
+            (None, Some(address)) if self.is_relayed => format!("{address}, through a relay"),
+            (None, Some(address)) => address.to_string(),
+            (None, None) if self.is_relayed => "unknown, through a relay".to_owned(),
+            (None, None) => String::new(),
+        }
+    }
 }
 
 /// Who owns a subnet, and why.

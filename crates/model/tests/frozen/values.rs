@@ -24,6 +24,7 @@ use nearcrawl_model::{
     opt_out::{OptOutKey, OptOutProof, OptOutSubject, SignedStatement, Statement, StatementHead, StatementsDigest},
     ownership_history::{Holding, OwnershipHistory},
     ownership_map::{ComparedPart, MapDigest, MapPart, WantedPart},
+    profile::{AllowanceState, ByteLimit, Profile, ToldAllowance, ToldProfile, UsedShare},
     receipt::{Declined, Receipt, SignedReceipt},
     replica::{NamedReplica, StoreId},
     requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered},
@@ -84,6 +85,9 @@ pub(super) fn all() -> Vec<Sample> {
     let view = RequestsView::new(&requests_query(), of_members);
     add(Sample::new("public-response", "requests-made", PublicResponse::RequestsMade(Box::new(view))));
     let of_probes = PublicRequest::SurveyProbes { of: AccessPoint([7; 32]), survey: survey().id() };
+    let opted_out = statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt).key;
+    add(Sample::new("public-request", "opt-out", PublicRequest::OptOut(opted_out, true)));
+    add(Sample::new("public-response", "opt-out", PublicResponse::OptOut("{}".to_owned())));
     add(Sample::new("public-request", "probed-survey", PublicRequest::ProbedSurvey("unis".to_owned())));
     add(Sample::new("public-request", "survey-probes", of_probes));
     let members = vec![AccessPoint([7; 32]), AccessPoint([8; 32])];
@@ -636,6 +640,7 @@ fn gossip(gossip: &Gossip) -> &'static str {
         Gossip::Surveys(_) => "surveys",
         Gossip::OptOuts(_) => "opt-outs",
         Gossip::Admissions(_) => "admissions",
+        Gossip::Profile(_) => "profile",
     }
 }
 
@@ -657,7 +662,14 @@ fn gossips() -> Vec<Gossip> {
         Gossip::Surveys(vec![survey_head()]),
         Gossip::OptOuts(statements()),
         Gossip::Admissions(admissions()),
+        Gossip::Profile(told_profile()),
     ]
+}
+
+fn told_profile() -> ToldProfile {
+    let used = UsedShare::new(ByteLimit::CrawlMonth, 40, Some(100)).into_iter().collect();
+    let allowance = Some(ToldAllowance { state: AllowanceState::OutsideHours, used });
+    ToldProfile { from: member(2), version: 300, profile: Profile { name: "Museum".parse().ok(), allowance } }
 }
 
 fn survey() -> Survey {

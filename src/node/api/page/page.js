@@ -169,6 +169,10 @@ function showStatus(status) {
   say("caches", all > 0 ? `URL cache: ${(hits / all * 100).toFixed(1)} % hits` : "");
 }
 
+const stateNames = { "within-limits": "within limits", "outside-hours": "outside its hours", "day-spent": "spent for today", "month-spent": "spent for this month", "memory-full": "memory full", "swarm-spent": "spent among members" };
+const limitNames = { "crawl-day": "day", "crawl-month": "month", "swarm-day": "day among members" };
+
+// Names and limits are what members tell of themselves, and are set as text.
 function showMembers(members) {
   const alive = members.filter((member) => member.liveness === "alive").length;
   const most = Math.max(1, ...members.map((member) => member.subnets));
@@ -176,14 +180,21 @@ function showMembers(members) {
   say("members-note", `${alive} of ${members.length - left} alive${left > 0 ? `, ${left} left within a day` : ""}`);
   fill("members", members.slice(0, MAX_ROWS).map((member) => {
     const name = make("td", "name", identity(member.access_point, member.is_me ? "this daemon" : "a member"));
-    const place = member.addresses[0]?.split("/p2p/")[0].split("/").slice(2).filter((part) => part !== "tcp").join(":");
+    // An address through another member is that one's.
+    const own = member.addresses.find((address) => !address.includes("/p2p-circuit"));
+    const ip = own?.split("/p2p/")[0].split("/").slice(2).filter((part) => part !== "tcp").join(":") ?? member.address;
+    const place = member.is_relayed ? `${ip ?? "address unknown"}, through a relay` : ip;
+    if (member.name) name.prepend(make("span", "called", member.name));
     if (member.is_me) name.append(make("span", "tag", "this daemon"));
     else if (place) name.append(make("small", "place", place));
     const dot = make("span", "dot");
     dot.dataset.state = member.liveness;
     const state = make("td", "", make("div", "state", dot, member.liveness, make("small", "", span(member.liveness_for_ms))));
     const distance = make("td", "number", member.rtt_ms == null ? "" : `${member.rtt_ms < 10 ? member.rtt_ms.toFixed(1) : Math.round(member.rtt_ms)} ms`);
-    return make("tr", member.liveness, name, make("td", "roomy", member.country === "ZZ" ? "" : member.country ?? ""), distance, state, make("td", "", bar(member.subnets, most)), make("td", "number", number(member.servers)));
+    const told = member.allowance;
+    const used = told?.used.map((share) => `${Math.round(share.used_ratio * 100)} % of the ${limitNames[share.limit] ?? share.limit}`).join(", ");
+    const limits = told ? make("td", "roomy", (stateNames[told.state] ?? told.state), used ? make("small", "place", used) : "") : make("td", "roomy", "not told");
+    return make("tr", member.liveness, name, make("td", "roomy", member.country === "ZZ" ? "" : member.country ?? ""), distance, state, limits, make("td", "", bar(member.subnets, most)), make("td", "number", number(member.servers)));
   }));
 }
 
@@ -253,7 +264,7 @@ async function look() {
     showMap(results.summary.by.country ?? {}, members);
     const { state, waiting_urls, open_connections, subnets_owned, subnets_claimed } = status;
     const news = JSON.stringify([by, state, waiting_urls, open_connections, subnets_owned, subnets_claimed, results.exact, results.summary,
-      members.map((member) => [member.access_point, member.liveness, member.subnets, member.servers])]);
+      members.map((member) => [member.access_point, member.liveness, member.subnets, member.servers, member.name, member.allowance])]);
     const isNew = news !== shownNews;
     shownNews = news;
     return isNew;

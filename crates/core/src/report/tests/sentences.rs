@@ -76,7 +76,10 @@ fn what_waits_at_a_server_that_is_opted_out_is_not_blamed_on_the_budget() {
     played.handle(Event::OptOut(OptOutEvent::Asked { number: 1, key, stops: true }));
     played.finish(&[]);
     played.pass(2_000);
-    assert_eq!(played.sentence(), "no work: what waits at 1 server may not be asked for: an opt-out, or a survey that rests");
+    assert_eq!(
+        played.sentence(),
+        "no work: what waits at 1 server may not be asked for: an opt-out, a survey that rests, or a scope that has them no more"
+    );
 }
 
 #[test]

@@ -156,6 +156,79 @@ fn why_says_what_keeps_a_server_of_ours_from_being_asked() {
 }
 
 #[test]
+fn of_a_denied_host_with_work_it_is_said_once_that_nothing_is_asked() {
+    let mut played = Played::alone();
+    played.seed("http://a.ke/");
+    played.web_answers(&[]);
+    played.pass(1_000);
+    played.web_answers(&["http://a.ke/1", "http://a.ke/2"]);
+    let scope = Scope { denied: [host("a.ke")].into(), ..settings().scope };
+    played.handle(Event::Scope(Box::new(scope)));
+    for asked in ["a.ke", "http://a.ke/2"] {
+        let view = played.why(asked);
+        let said = view.answer_text;
+        assert!(said.starts_with("The configuration of this access point denies a.ke: no request is sent there."), "{said}");
+        assert!(said.contains("belongs to this access point") && said.contains("nothing is asked there"), "{said}");
+        assert!(!said.contains("crawls a.ke") && !said.contains("the next request") && !said.contains("pausing"), "{said}");
+        assert_eq!(view.next_visit_in_ms, None);
+    }
+    let said = played.why("www.a.ke").answer_text;
+    assert_eq!(said, "The configuration of this access point denies www.a.ke: no request is sent there.", "whose it would be is not said");
+}
+
+/// Pages under work at two hosts: one that people named, and one that a link led to.
+fn with_a_linked_host() -> Played {
+    let mut played = Played::alone();
+    played.names.insert(host("b.ke"), "9.0.2.1".parse().unwrap());
+    played.seed("http://a.ke/");
+    played.web_answers(&[]);
+    played.pass(1_000);
+    let links: Vec<String> = (0..9).flat_map(|page| [format!("http://a.ke/{page}"), format!("http://b.ke/{page}")]).collect();
+    played.web_answers(&links.iter().map(String::as_str).collect::<Vec<_>>());
+    played
+}
+
+/// Answers what is asked for so many seconds; of which hosts pages were asked for.
+fn asked(played: &mut Played, seconds: u64) -> BTreeSet<String> {
+    let mut hosts = BTreeSet::new();
+    for _ in 0..seconds {
+        while let Some(order) = played.fetches.last() {
+            hosts.insert(order.url.host().to_string());
+            played.web_answers(&[]);
+        }
+        played.pass(1_000);
+    }
+    hosts
+}
+
+#[test]
+fn what_links_led_to_is_asked_nothing_once_it_is_out_of_scope_and_goes_on_when_it_is_in_it_again() {
+    let both: BTreeSet<_> = ["a.ke".to_owned(), "b.ke".to_owned()].into();
+    assert_eq!(asked(&mut with_a_linked_host(), 10), both);
+    let mut played = with_a_linked_host();
+    assert_eq!(asked(&mut played, 4), both);
+    let mut ever = EverInScope::default();
+    ever.add(&settings().scope);
+    let narrow = Scope { tlds: ["tz".to_owned()].into(), ever: ever.clone(), ..Scope::default() };
+    played.handle(Event::Scope(Box::new(narrow)));
+    // What is under way is finished.
+    played.fetches.retain(|order| order.url.host() != host("b.ke"));
+    assert_eq!(asked(&mut played, 10), ["a.ke".to_owned()].into(), "people named that one");
+    let said = played.why("b.ke").answer_text;
+    assert!(said.starts_with("Its operator took b.ke out of the scope of this access point"), "{said}");
+    assert!(!said.contains("crawls b.ke"), "{said}");
+    played.seed("http://b.ke/");
+    assert!(played.why("b.ke").answer_text.starts_with("This access point crawls b.ke"), "named by people now");
+
+    let mut played = with_a_linked_host();
+    asked(&mut played, 4);
+    played.handle(Event::Scope(Box::new(Scope { ever: ever.clone(), ..Scope::default() })));
+    asked(&mut played, 10);
+    played.handle(Event::Scope(Box::new(Scope { ever, ..settings().scope })));
+    assert!(asked(&mut played, 10).contains("b.ke"), "in scope again");
+}
+
+#[test]
 fn what_is_never_contacted_is_said_with_the_reason_and_without_an_owner_to_come() {
     let mut played = Played::alone();
     for (asked, says) in [
