@@ -480,7 +480,7 @@ mod tests {
         let mut allowance = OperatorAllowance::new(&config, AllKept::default(), Arc::default(), Some(Arc::clone(&meter)));
         let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
         let mut events = allowance.look(wall, now).events;
-        meter.count(5 << 20, true);
+        meter.add(5 << 20, true);
         let (reply, _answer) = tokio::sync::oneshot::channel();
         allowance.pause(wall, None, reply);
         events.extend(allowance.look(wall, now).events);

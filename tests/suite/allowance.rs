@@ -222,7 +222,7 @@ async fn a_rate_holds_over_all_servers_and_costs_no_page() {
     };
     let (took, moved) = all;
     assert!(took >= Duration::from_secs(10), "{took:?}");
-    assert!(moved >= 1_600_000 && most <= (RATE / 10) as f64, "{moved} bytes in {took:?}, {most} ahead of the rate");
+    assert!(moved >= 1_500_000 && most <= (RATE / 10) as f64, "{moved} bytes in {took:?}, {most} ahead of the rate");
     let records = swarm.records(0).await.unwrap();
     assert_eq!(records.iter().map(|record| (record.pages, record.failed)).fold((0, 0), |(a, b), (c, d)| (a + c, b + d)), (20, 0));
     let said = swarm.cli(0, &["status"]).await;

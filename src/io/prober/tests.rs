@@ -136,7 +136,7 @@ async fn a_probe_counts_among_the_bytes_of_the_fetcher_and_waits_until_some_may_
     let wire: Arc<Wire> = Arc::default();
     let prober = prober(site.address.port(), ProbeTimeouts::default()).counted_by(Arc::clone(&wire));
     assert!(prober.probe(&target(site.address, false), ProbeKind::Tcp).await.rtt_us.is_ok());
-    let connections = CONNECTS as u64 * 400..=CONNECTS as u64 * (400 + 3 * 66);
+    let connections = CONNECTS as u64 * 400..=CONNECTS as u64 * (400 + 3 * 70);
     assert!(connections.contains(&wire.moved()), "connections, and nothing said: {}", wire.moved());
     assert!(prober.probe(&target(site.address, false), ProbeKind::HttpHead).await.rtt_us.is_ok());
     let moved = wire.moved();

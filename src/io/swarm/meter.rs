@@ -23,11 +23,16 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll},
+    time::{Duration, Instant},
 };
 
-/// What a packet of QUIC carries, and what its headers and its share of the acknowledgements take besides, in bytes.
-const PACKET: u64 = 1_400;
-const PER_PACKET: u64 = 78;
+/// What a packet of QUIC carries, and what its headers (Ethernet's, IP's and UDP's among them) and its share of the acknowledgements take besides,
+/// in bytes.
+const PACKET: u64 = 1_200;
+const PER_PACKET: u64 = 130;
+
+/// What goes the same way on a connection within this time goes in one packet, as long as there is room in it.
+const TOGETHER: Duration = Duration::from_millis(5);
 
 /// What a connection costs besides: TCP's handshake and end; QUIC's, whose keys are proven within it.
 const PER_TCP: u64 = 400;
@@ -61,6 +66,46 @@ struct PeerAccounts {
 #[derive(Debug, Default)]
 struct Account {
     of_member: AtomicBool,
+    /// Of a QUIC connection: the last packets that came and went.
+    packets: Mutex<[Packet; 2]>,
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    In,
+    Out,
+}
+
+/// A packet of QUIC, as far as can be told from what is in it.
+#[derive(Debug, Default)]
+struct Packet {
+    begun: Option<Instant>,
+    room: u64,
+}
+
+impl Packet {
+    /// How many further packets these bytes take.
+    fn carry(&mut self, bytes: u64, now: Instant) -> u64 {
+        if self.begun.is_none_or(|begun| now.saturating_duration_since(begun) > TOGETHER) {
+            self.room = 0;
+        }
+        let more = bytes.saturating_sub(self.room);
+        let packets = more.div_ceil(PACKET);
+        if packets > 0 {
+            self.begun = Some(now);
+        }
+        self.room = self.room + packets * PACKET - bytes;
+        packets
+    }
+}
+
+impl Account {
+    /// So many bytes of a QUIC connection with their headers.
+    fn with_headers(&self, bytes: u64, way: Way) -> u64 {
+        let mut packets = self.packets.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes + packets[way as usize].carry(bytes, Instant::now()) * PER_PACKET
+    }
 }
 
 impl SwarmMeter {
@@ -98,7 +143,7 @@ impl SwarmMeter {
 
     /// A connection stands, whoever the other side is.
     fn opened(&self, endpoint: &ConnectedPoint) -> Arc<Account> {
-        let account = Arc::new(Account { of_member: AtomicBool::new(endpoint.is_dialer()) });
+        let account = Arc::new(Account { of_member: AtomicBool::new(endpoint.is_dialer()), ..Account::default() });
         if let ConnectedPoint::Listener { send_back_addr, .. } = endpoint {
             let unproven = &mut self.connections.lock().unwrap_or_else(PoisonError::into_inner).unproven;
             unproven.retain(|(_, account)| account.strong_count() > 0);
@@ -165,12 +210,12 @@ impl Metered<TcpStream> {
 
 impl<S> Metered<S> {
     /// So many bytes were read or written.
-    fn count_polled(&mut self, polled: &Poll<io::Result<usize>>) {
+    fn count_polled(&mut self, polled: &Poll<io::Result<usize>>, way: Way) {
         if let Poll::Ready(Ok(moved)) = polled {
             let moved = *moved as u64;
             let bytes = match &mut self.tcp {
                 Some(tcp) => tcp.more(moved),
-                None => moved + moved.div_ceil(PACKET) * PER_PACKET,
+                None => self.account.with_headers(moved, way),
             };
             self.add(bytes);
         }
@@ -191,13 +236,13 @@ impl<S> Drop for Metered<S> {
 impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        self.count_polled(&polled);
+        self.count_polled(&polled, Way::In);
         polled
     }
 
     fn poll_read_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffers: &mut [IoSliceMut<'_>]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_read_vectored(cx, buffers);
-        self.count_polled(&polled);
+        self.count_polled(&polled, Way::In);
         polled
     }
 }
@@ -205,13 +250,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.count_polled(&polled);
+        self.count_polled(&polled, Way::Out);
         polled
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, buffers);
-        self.count_polled(&polled);
+        self.count_polled(&polled, Way::Out);
         polled
     }
 
@@ -265,5 +310,19 @@ impl StreamMuxer for MeteredStreams {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<StreamMuxerEvent, Self::Error>> {
         Pin::new(&mut self.connection).poll(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_together_shares_a_packet_of_quic() {
+        let (mut packet, now) = (Packet::default(), Instant::now());
+        let mut at = |ms, bytes| packet.carry(bytes, now + Duration::from_millis(ms));
+        assert_eq!((at(0, 2), at(1, 40), at(2, 1_100)), (1, 0, 0));
+        assert_eq!(at(3, 100), 1, "there is no room");
+        assert_eq!((at(20, 10), at(20, 5_000)), (1, 4), "later, and much");
     }
 }
