@@ -25,6 +25,7 @@ use crate::io::{
     swarm::{SwarmCommand, SwarmHandle, SwarmMeter},
     tasks::{self, TaskKind},
 };
+use ipnetwork::IpNetwork;
 use nearcrawl_core::{
     event::{Command, CopyAnswer, Event, HierarchyCommand, OptOutEvent, PeerCommand, WebCommand},
     hierarchy_version::editions::Found,
@@ -245,9 +246,11 @@ impl Executor {
         self.set_own();
     }
 
-    /// Neither is one at the addresses of this machine's interfaces. They may change while it runs.
-    pub fn look_at_interfaces(&mut self) {
-        let here = machine::interface_addresses();
+    /// Neither is one at the addresses of this machine's interfaces, which may change while it runs. Ranges that the operator opened are left
+    /// out: a laboratory's servers may be on this machine.
+    pub fn look_at_interfaces(&mut self, opened: &[IpNetwork]) {
+        let mut here = machine::interface_addresses();
+        here.retain(|address| !opened.iter().any(|range| range.contains(*address)));
         if here != self.own.1 {
             self.own.1 = here;
             self.set_own();

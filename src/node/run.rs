@@ -232,7 +232,7 @@ fn begun_executor(
     snapshots: &SnapshotStore,
 ) -> Result<(Executor, Inbox), NodeError> {
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
-    executor.look_at_interfaces();
+    executor.look_at_interfaces(&config.crawl.allow_ranges);
     executor.set_snapshots(snapshots.clone());
     executor.set_request_log(setup::request_log(config)?, config.log.requests.then(|| config.requests_directory()));
     Ok((executor, inbox))
@@ -517,7 +517,7 @@ impl Daemon {
 
     /// Has the disk measured, and the members and their addresses kept for the next start if they have changed.
     fn remember(&mut self) {
-        self.executor.look_at_interfaces();
+        self.executor.look_at_interfaces(&self.config.crawl.allow_ranges);
         if !self.measuring {
             self.measuring = self.housekeeping.give(Chore::Measure);
         }

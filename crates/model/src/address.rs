@@ -88,17 +88,18 @@ impl AddressError {
     }
 }
 
-/// Addresses of this access point that only others know: those of the router that it is behind. Clones are the same.
+/// Addresses of this access point that no configuration names: those of the router that it is behind, as others see it, and those of its
+/// machine's interfaces. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub struct SeenAt(Arc<RwLock<Vec<IpAddr>>>);
 
 impl SeenAt {
-    /// Others see this access point at these addresses, and no others.
+    /// This access point is at these addresses, and no others.
     pub fn set(&self, addresses: &[IpAddr]) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = addresses.iter().map(IpAddr::to_canonical).collect();
     }
 
-    /// Where others see it.
+    /// Where it is.
     pub fn get(&self) -> Vec<IpAddr> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -125,7 +126,7 @@ pub struct AddressPolicy {
     pub denied: DeniedRanges,
     /// The access point's own addresses, exactly; wins over `allowed`.
     pub own: Vec<IpAddr>,
-    /// The same, as others see it.
+    /// The same, as others see it and as its interfaces have it.
     pub seen_at: SeenAt,
     /// The ports that may be dialled. With an empty list nothing may.
     pub ports: Vec<u16>,
