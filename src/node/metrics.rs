@@ -65,6 +65,8 @@ pub struct Metrics {
     cache_misses: Family<Labels, Counter>,
     store: Family<Labels, Gauge>,
     refusals: Family<Labels, Counter>,
+    messages: Family<Labels, Counter>,
+    message_bytes: Family<Labels, Counter>,
     limit_used: Family<Labels, Gauge>,
     limit_max: Family<Labels, Gauge>,
     tasks_running: Family<Labels, Gauge>,
@@ -137,6 +139,8 @@ impl Metrics {
             cache_misses: Family::default(),
             store: Family::default(),
             refusals: Family::default(),
+            messages: Family::default(),
+            message_bytes: Family::default(),
             limit_used: Family::default(),
             limit_max: Family::default(),
             tasks_running: Family::default(),
@@ -216,6 +220,9 @@ impl Metrics {
         r.register("cache_hits", "Lookups that found the URL in the cache, by cache", self.cache_hits.clone());
         r.register("cache_misses", "Lookups that did not find the URL in the cache, by cache", self.cache_misses.clone());
         r.register_with_unit("store", "Size of a database on disk, by database", Unit::Bytes, self.store.clone());
+        r.register("messages", "Messages sent to members, answers among them, by kind", self.messages.clone());
+        let help = "Bytes of messages to members as encoded, before they are packed, by kind";
+        r.register_with_unit("message", help, Unit::Bytes, self.message_bytes.clone());
         r.register("refusals", "Refused input and requests, by class", self.refusals.clone());
         r.register("limit_used", "Present size of something limited, by limit", self.limit_used.clone());
         r.register("limit_max", "Greatest size of something limited, by limit", self.limit_max.clone());
@@ -288,6 +295,11 @@ impl Metrics {
         set(&self.store.get_or_create(&label("part", "cache")), status.store.cache_bytes);
         for (class, refused) in &status.refusals {
             count(&self.refusals.get_or_create(&label("class", class)), *refused);
+        }
+        for messages in &status.messages {
+            let kind = label("kind", &messages.kind);
+            count(&self.messages.get_or_create(&kind), messages.sent);
+            count(&self.message_bytes.get_or_create(&kind), messages.encoded_bytes);
         }
         for limit in &status.limits {
             set(&self.limit_used.get_or_create(&label("limit", &limit.name)), limit.used);

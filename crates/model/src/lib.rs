@@ -24,6 +24,7 @@ pub mod ids;
 pub mod journal;
 pub mod links;
 pub mod message;
+mod message_kind;
 pub mod opt_out;
 pub mod ownership_history;
 pub mod ownership_map;

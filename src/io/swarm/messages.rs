@@ -3,6 +3,7 @@
 use super::{
     hello::{HelloError, SwarmId},
     meter::SwarmMeter,
+    sent_messages::SentMessages,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -300,6 +301,8 @@ impl SwarmHandle {
 pub struct SwarmCounters {
     /// The bytes of all connections with members.
     pub meter: Arc<SwarmMeter>,
+    /// The messages to members, by kind.
+    pub messages: SentMessages,
     /// Requests and gossip that could not be decoded or were too long.
     pub malformed: AtomicU64,
     /// Messages of members of a later protocol version that this version does not know.

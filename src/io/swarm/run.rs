@@ -415,6 +415,7 @@ impl Runner {
 
     /// Sends a question to a member that is connected.
     pub(super) fn send(&mut self, peer: PeerId, question: QuestionId, request: Request) {
+        self.counters.messages.count(request.kind(), &request);
         match self.brief.ask(peer, &request) {
             Some(id) => {
                 let asked = Instant::now();

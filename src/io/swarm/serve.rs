@@ -136,6 +136,7 @@ impl Runner {
     }
 
     fn reply(&mut self, channel: Channel, response: Response) {
+        self.counters.messages.count(response.kind(), &response);
         match channel {
             // If nobody waits any more, nobody does without it.
             Channel::Own(channel) => drop(self.libp2p.behaviour_mut().member.send_response(channel, response)),
@@ -240,6 +241,7 @@ impl Runner {
     /// Gossips a message to all members.
     pub(super) fn publish(&mut self, gossip: &Gossip) {
         let Some(topic) = &self.topic else { return };
+        self.counters.messages.count(gossip.kind(), gossip);
         let outcome = match postcard::to_stdvec(gossip) {
             Ok(bytes) if bytes.len() <= MAX_GOSSIP => self.libp2p.behaviour_mut().gossip.publish(topic.hash(), bytes),
             _ => Err(PublishError::MessageTooLarge),

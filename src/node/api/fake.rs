@@ -319,6 +319,7 @@ pub fn status(age: u64) -> StatusView {
         allowance: AllowanceView { day_bytes: 81_000_000, day_limit_bytes: Some(2 << 30), ..AllowanceView::default() },
         store: StoreView { state_bytes: 412_000, cache_bytes: 3_900_000, age_ms: Some(1_200), silent_for_ms: None },
         refusals: BTreeMap::from([("url: only http and https".into(), 12), ("address: private".into(), 1)]),
+        messages: vec![MessagesView { kind: "leases".into(), sent: 2_880, encoded_bytes: 190_000 }],
         limits: vec![LimitView { name: "waiting URLs".into(), used: 96, max: 1_000_000 }],
         tasks: vec![TaskView { name: "fetch".into(), part: "fetcher".into(), running: 3, started: 213, ended: 210, panicked: 0 }],
     }

@@ -592,6 +592,7 @@ impl QueryHandler {
             open_connections: executor.open_connections(),
             store: self.disk(executor),
             refusals: executor.refusals(),
+            messages: executor.swarm().map(|swarm| swarm.counters().messages.table()).unwrap_or_default(),
             limits: executor.limits(),
             limit_reached: None,
             allowance: self.allowance.clone(),

@@ -41,8 +41,8 @@ use nearcrawl_model::{
     receipt::Declined,
     survey::MAX_LIVING,
     view::{
-        Activity, CacheView, DelegationView, HierarchyView, LimitView, MemberCounts, MigrationView, ReachabilityView, StatusView,
-        StoreView, TaskView, VotersView, WorkView,
+        Activity, CacheView, DelegationView, HierarchyView, LimitView, MemberCounts, MessagesView, MigrationView, ReachabilityView,
+        StatusView, StoreView, TaskView, VotersView, WorkView,
     },
 };
 use std::{collections::BTreeMap, fmt::Write};
@@ -74,6 +74,8 @@ pub struct Outside {
     pub store: StoreView,
     /// What the executor refused, by class; added to what the crawler refused.
     pub refusals: BTreeMap<String, u64>,
+    /// What was sent to members since the start.
+    pub messages: Vec<MessagesView>,
     /// What grows outside the crawler, with its limits.
     pub limits: Vec<LimitView>,
     /// The operator's limits.
@@ -130,6 +132,7 @@ pub(super) fn status(view: &View<'_>, outside: Outside) -> StatusView {
         store: outside.store,
         allowance: outside.allowance,
         refusals,
+        messages: outside.messages,
         limits,
         tasks: outside.tasks,
     }

@@ -79,81 +79,6 @@ const GOSSIP_COPIES: u64 = 2;
 /// What a member is told of each gossip message besides: that others have it.
 const GOSSIP_NOTICES: u64 = 115;
 
-/// What kind of question this is.
-fn kind(request: &Request) -> &'static str {
-    match request {
-        Request::Swim(_) | Request::Farewell(_) => "membership",
-        Request::CompareClaims(_) | Request::SendClaims(_) => "comparison",
-        Request::Locate(_) | Request::Pinned(_) => "location",
-        Request::Confirm(..) | Request::HostMoved(_) => "confirmation",
-        Request::FindOwner(..) | Request::Reserve(..) | Request::Probe(..) | Request::Award { .. } | Request::ProbeTurn(_) => "delegation",
-        Request::HandOff(_) => "hand-off",
-        Request::Offer { .. } | Request::TakeOver(_) | Request::TakeHost { .. } => "migration",
-        Request::Keep(_) | Request::CompareRows(_) => "copies",
-        Request::Recall(..) | Request::Holds(_) => "recovery",
-        Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
-        Request::TellClaims(_) => "claims",
-        Request::Totals | Request::CompareTotals { .. } | Request::ExchangeTotals(..) | Request::CrossTotals(..) | Request::Distinct(_) => {
-            "totals"
-        }
-        Request::ServerRows(_)
-        | Request::HistoryRows(_)
-        | Request::ExportRows(_)
-        | Request::SurveyProbes(_)
-        | Request::RequestsMade(_)
-        | Request::Why(_) => "readers",
-        Request::Tell(gossip) => gossip_kind(gossip),
-        Request::Renew(_) => "leases",
-        Request::Propose(_) | Request::Withdraw { .. } | Request::DoubleVote(_) => "votes",
-        Request::Ballot(_) | Request::VoterLists(_) => "voter lists",
-        Request::CompareSurveys(_) | Request::SendSurveys(_) => "surveys",
-        Request::CompareOptOuts(_) | Request::SendOptOuts(_) => "opt-outs",
-        Request::CompareAdmissions(_) | Request::SendAdmissions(_) => "admissions",
-        Request::Forward(_) => "forwarded",
-    }
-}
-
-/// What kind of question this answers.
-fn answer_kind(response: &Response) -> &'static str {
-    match response {
-        Response::Noted | Response::Swim(_) => "membership",
-        Response::Claims(..) | Response::Compared { .. } => "comparison",
-        Response::Located(_) => "location",
-        Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) | Response::ProbeTurn(_) => "delegation",
-        Response::HandedOff { .. } | Response::Busy(_) => "hand-off",
-        Response::Offered(_) => "migration",
-        Response::Kept(..) | Response::NoRoom | Response::RowsCompared(_) => "copies",
-        Response::Recalled(..) | Response::Held { .. } => "recovery",
-        Response::HierarchyManifest(_) | Response::HierarchyChunk(_) => "hierarchy",
-        Response::Renewed(_) => "leases",
-        Response::Voted(_) => "votes",
-        Response::Ballot(_) | Response::VoterLists(_) => "voter lists",
-        Response::Forwarded(_) => "forwarded",
-        Response::Totals(_) | Response::TotalsHold | Response::CrossTotals(_) | Response::Distinct(_) => "totals",
-        Response::ServerRows(_) | Response::ExportedRows(_) | Response::SurveyProbes(_) | Response::RequestsMade(_) | Response::Why(_) => {
-            "readers"
-        }
-        Response::SurveyHeads(_) | Response::Surveys(_) => "surveys",
-        Response::OptOutHeads(_) | Response::OptOuts(_) => "opt-outs",
-        Response::AdmissionHeads(_) | Response::Admissions(_) => "admissions",
-        Response::Refused(_) => "refusals",
-    }
-}
-
-/// What kind of gossip this is.
-fn gossip_kind(gossip: &Gossip) -> &'static str {
-    match gossip {
-        Gossip::Claims(_) => "gossip of claims",
-        Gossip::RollUp(_) => "gossip of totals",
-        Gossip::Endorsement(_) => "gossip of editions",
-        Gossip::Distances(_) => "gossip of distances",
-        Gossip::Surveys(_) => "gossip of surveys",
-        Gossip::OptOuts(_) => "gossip of opt-outs",
-        Gossip::Admissions(_) => "gossip of admissions",
-        Gossip::Profile(_) => "gossip of profiles",
-    }
-}
-
 /// The number of this kind of message. Delays and losses are drawn from it, so a number never changes its meaning.
 fn request_class(request: &Request) -> u8 {
     match request {
@@ -326,7 +251,7 @@ impl World {
         self.wires += 1;
         let wire = self.wires;
         let class = request_class(&request);
-        *self.questions.entry(kind(&request)).or_default() += 1;
+        *self.questions.entry(request.kind()).or_default() += 1;
         self.link(who, to);
         if question != QuestionId::NO_ANSWER
             && let Some(node) = self.nodes.get_mut(&who)
@@ -374,7 +299,7 @@ impl World {
     pub(super) fn answer(&mut self, who: AccessPoint, ticket: Ticket, response: Response) {
         let Some((to, life, wire, class)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
         let bytes = self.on_the_wire((to, who), true, class, &response);
-        self.count_bytes(answer_kind(&response), bytes);
+        self.count_bytes(response.kind(), bytes);
         let transmission = self.transmission(who, to, ANSWER + class, self.loss);
         if transmission.lost || !self.together(who, to) {
             return self.end_stream(to, who);
@@ -468,7 +393,7 @@ impl World {
             self.schedule(other, transmission.delay + relayed, SimEventKind::Gossiped { from: who, class, gossip: gossip.clone() });
         }
         let each = GOSSIP_COPIES * (GOSSIP_FRAMING + encoded_len(gossip)) + GOSSIP_NOTICES;
-        self.count_bytes(gossip_kind(gossip), receivers * each);
+        self.count_bytes(gossip.kind(), receivers * each);
     }
 }
 
@@ -580,7 +505,7 @@ impl World {
             self.count_bytes("copies of what is there", there);
         }
         if rows_there == 0 || there < bytes {
-            self.count_bytes(kind(request), bytes - there);
+            self.count_bytes(request.kind(), bytes - there);
         }
     }
 

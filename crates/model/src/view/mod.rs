@@ -138,6 +138,9 @@ pub struct StatusView {
     pub allowance: AllowanceView,
     /// What was refused, by class: URLs, addresses, probes, hand-overs.
     pub refusals: BTreeMap<String, u64>,
+    /// What was sent to members since the start, by what it is about.
+    #[serde(default)]
+    pub messages: Vec<MessagesView>,
     /// Everything that grows, with its upper limit.
     pub limits: Vec<LimitView>,
     /// The kinds of background tasks.
@@ -168,6 +171,17 @@ pub struct VotersView {
     pub term: u64,
     /// How many voters may fail before the swarm stops, in a sentence.
     pub bears_text: String,
+}
+
+/// Messages of one kind that were sent to members since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MessagesView {
+    /// What they are about: leases, copies, totals. Gossip counts once, however many members pass it on.
+    pub kind: String,
+    /// How many were sent, answers among them.
+    pub sent: u64,
+    /// Their bytes as encoded: before they are packed, without what streams, encryption and packets add.
+    pub encoded_bytes: u64,
 }
 
 /// Background tasks of one kind since the process started.
