@@ -1,5 +1,7 @@
-//! Can the whole world's WHOIS be built on a small machine? `cargo bench --bench build` builds five million nested subnets in a process
-//! of its own and prints what it took; other sizes: `cargo bench --bench build -- 1000000`
+//! Benchmark of building the whole world's WHOIS on a small machine.
+//!
+//! `cargo bench --bench build` builds five million nested subnets in a process of its own and prints what it took; other sizes: `cargo
+//! bench --bench build -- 1000000`.
 
 use nearcrawl_hierarchy::{Builder, Hierarchy, pack, unpack};
 use std::{sync::Arc, time::Instant};

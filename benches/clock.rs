@@ -1,5 +1,6 @@
-//! What does a look-up in the CLOCK cache cost? `cargo bench --bench clock`: hits, misses and four hits of five, in a cache that stays
-//! in the processor's and in one that does not.
+//! Benchmark of a look-up in the CLOCK cache.
+//!
+//! `cargo bench --bench clock`: hits, misses and four hits of five, in a cache that stays in the processor's and in one that does not.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use nearcrawl_core::clock_cache::ClockCache;

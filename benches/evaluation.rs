@@ -1,4 +1,4 @@
-//! What does it cost to look for failures in a page? Real pages, and pages that are written to cost.
+//! Benchmark of the search for failures in a page: real pages, and pages that are written to cost.
 //!
 //! `cargo bench --bench evaluation` reads the pages beside the tests; `cargo bench --bench evaluation -- DIRECTORY…` reads all HTML files
 //! below the directories and tells what was detected in them, too.

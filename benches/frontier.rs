@@ -1,4 +1,4 @@
-//! What does it cost to have ten million URLs waiting on a hundred thousand servers? `cargo bench --bench frontier`
+//! Benchmark of ten million URLs waiting on a hundred thousand servers: `cargo bench --bench frontier`.
 //!
 //! The daemon's own frontiers, front and store. Printed are the memory of the whole process, what each waiting URL takes of it, and
 //! how long it takes to find the next due server and its next URL, for ever more servers: `FRONTIER_SERVERS=1000,10000,100000`,

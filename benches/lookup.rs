@@ -1,4 +1,4 @@
-//! How long does it take to find the smallest subnet of an address among a million? `cargo bench --bench lookup`
+//! Benchmark of finding the smallest subnet of an address among a million: `cargo bench --bench lookup`.
 //!
 //! Before anything is timed, a million addresses are looked up and compared with a naive search.
 

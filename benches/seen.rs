@@ -1,9 +1,11 @@
-//! What does the seen set cost as it grows? `cargo bench --bench seen` asks it, plain RocksDB keys, a hash set and `quick_cache` the same
-//! questions, each in a process of its own; other sizes: `cargo bench --bench seen -- 1000000 10000000 100000000`, beyond ten million only
-//! what is on disk; other memory for those on disk: `NEARCRAWL_SEEN_MEMORY=64` (MiB; 120 if not said).
+//! Benchmark of the seen set as it grows.
 //!
-//! Half of the URLs are on sites of a thousand, a quarter on sites of a hundred thousand, the rest on one. Sorted: a million questions at a time,
-//! half of them new, handed over site by site. Immediate: each on its own.
+//! `cargo bench --bench seen` asks it, plain RocksDB keys, a hash set and `quick_cache` the same questions, each in a process of its own;
+//! other sizes: `cargo bench --bench seen -- 1000000 10000000 100000000`, beyond ten million only what is on disk; other memory for those
+//! on disk: `NEARCRAWL_SEEN_MEMORY=64` (MiB; 120 if not said).
+//!
+//! Half of the URLs are on sites of a thousand, a quarter on sites of a hundred thousand, the rest on one. Sorted: a million questions at a
+//! time, half of them new, handed over site by site. Immediate: each on its own.
 
 use nearcrawl::io::store::{LoneSeenSet, StoreConfig};
 use nearcrawl_model::{

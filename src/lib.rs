@@ -1,10 +1,12 @@
-//! nearcrawl: a peer-to-peer, self-organising web crawler. This package is the daemon and its command line.
+//! nearcrawl: a peer-to-peer, self-organising web crawler.
+//!
+//! This package is the daemon and its command line.
 //!
 //! * [`io`]: everything that touches the machine, one library each;
 //! * [`node`]: the process, one loop that joins the decisions of `nearcrawl-core` and [`io`];
 //! * [`cli`]: the commands.
 //!
-//! What is pure lives in crates beside it: `nearcrawl-model`, `-hierarchy`, `-page` and `-core`; `nearcrawl-lab` runs the same decisions in
+//! Pure code is in crates beside it: `nearcrawl-model`, `-hierarchy`, `-page` and `-core`; `nearcrawl-lab` runs the same decisions in
 //! simulated worlds. docs/ARCHITECTURE.md walks a URL through all of it.
 
 pub mod cli;

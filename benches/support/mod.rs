@@ -1,4 +1,4 @@
-//! What does a large registry look like? Made up, from a seed: blocks, and networks nested in them, as statistics files say it.
+//! A made-up large registry, from a seed: blocks, and networks nested in them, as statistics files say it.
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::{

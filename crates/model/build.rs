@@ -1,5 +1,7 @@
-//! Refuses to build if a crate that only computes can reach a runtime, the network or a database: who adds such a dependency to
-//! one of them, however far down, learns of it at once. Every pure crate depends on this one, so it is asked whenever one is built.
+//! Refuses to build if a crate that only computes can reach a runtime, the network or a database.
+//!
+//! Who adds such a dependency to one of them, however far down, learns of it at once. Every pure crate depends on this one, so it is
+//! checked whenever one is built.
 
 #![expect(clippy::disallowed_methods, reason = "this runs at build time")]
 

@@ -1,4 +1,4 @@
-//! How do corpora get from their text files into the directories that libFuzzer uses, and back?
+//! Converts corpora between their text files and the directories that libFuzzer uses.
 //!
 //! * `list`: the names of all targets
 //! * `unpack TARGET DIRECTORY`: writes each input into a file of its own

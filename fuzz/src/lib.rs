@@ -1,4 +1,6 @@
-//! The fuzz targets as a library. The tests of the crates include the same files and replay the corpora.
+//! The fuzz targets as a library.
+//!
+//! The tests of the crates include the same files and replay the corpora.
 
 #[cfg(feature = "core")]
 #[path = "../targets/core.rs"]

@@ -1,5 +1,6 @@
-//! What may members and servers say to an access point, and what may be on its disk? robots.txt, journals, datagrams of the membership,
-//! stored records, and whole courses of messages.
+//! Fuzz targets for what members and servers say to an access point, and for what is on its disk.
+//!
+//! They cover robots.txt, journals, datagrams of the membership, stored records, and whole courses of messages.
 
 use ed25519_dalek::SigningKey;
 use nearcrawl_core::{

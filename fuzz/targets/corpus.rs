@@ -1,5 +1,6 @@
-//! How are the inputs of a fuzz target kept? In one text file a target, an input a line, escaped as in a Rust byte string: texts can be
-//! read, and a found input is added by hand.
+//! Corpora of the fuzz targets, as text files.
+//!
+//! Each target has one file, an input a line, escaped as in a Rust byte string: texts can be read, and a found input is added by hand.
 //!
 //! Lines that begin with `#` are comments. Above the line `# Found by the fuzzer:` stands what people wrote, below what
 //! `make fuzz` found.

@@ -1,5 +1,6 @@
-//! What may the files be that a hierarchy is made from, and those that members exchange? Registries' and compilers' tables, snapshots,
-//! images, manifests.
+//! Fuzz targets for the files that a hierarchy is made from, and for those that members exchange.
+//!
+//! They cover registries' and compilers' tables, snapshots, images, manifests.
 
 use nearcrawl_hierarchy::{
     Builder, Change, Diff, Format, FurtherPrefix, Gathering, Hierarchy, Label, Manifest, ReadError, ReadReport, RoutedUse, pack, unpack,

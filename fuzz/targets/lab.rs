@@ -1,4 +1,4 @@
-//! What may the files of experiments and scenarios be? Tables and orders that people wrote.
+//! Fuzz targets for the files of experiments and scenarios: tables and orders that people wrote.
 
 use nearcrawl_lab::{
     cache::graph::{self, Graph},

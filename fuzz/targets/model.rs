@@ -1,5 +1,6 @@
-//! What may bytes from other members, from disk and from people be, and what holds of whatever is read from them? The values of
-//! `nearcrawl-model`.
+//! Fuzz targets for bytes from other members, from disk and from people: the values of `nearcrawl-model`.
+//!
+//! They check what must hold of whatever is read from the bytes.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

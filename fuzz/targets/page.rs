@@ -1,4 +1,6 @@
-//! What may a page and its header be? Anything a web server sends: the scanner of links, character sets, and the accessibility rules.
+//! Fuzz targets for pages and their headers.
+//!
+//! Input is anything a web server sends: the scanner of links, character sets, and the accessibility rules.
 
 use nearcrawl_model::{evaluation::Gate, facts::Fact, fingerprint::FingerprintKey, url::PageUrl};
 use nearcrawl_page::{

@@ -1,4 +1,4 @@
-//! `bot-site` writes a page for the owners of web sites, as files for any web host: who asks, how often at most, and how to say no.
+//! `bot-site`: writes a page for the owners of web sites, as files for any web host: who asks, how often at most, and how to say no.
 
 use super::{
     chart::escaped,

@@ -1,4 +1,6 @@
-//! `crawl`: crawls a few sites in this process, without a swarm, until everything is done; writes what it finds as it comes, and prints totals.
+//! `crawl`: crawls a few sites in this process, without a swarm, until everything is done.
+//!
+//! It writes what it finds as it comes, and prints totals.
 
 mod outputs;
 mod progress;

@@ -1,4 +1,4 @@
-//! Why a command failed: a sentence, a hint, and an exit code of sysexits(3).
+//! An error of a command: a sentence, a hint, and an exit code of sysexits(3).
 
 use std::{fmt, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! `init` writes a configuration and creates the access point's key: what a volunteer does first.
+//! `init`: writes a configuration and creates the access point's key; what a volunteer does first.
 
 use super::{
     error::{CommandError, Exit},

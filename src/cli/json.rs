@@ -1,4 +1,4 @@
-//! How is an answer printed as JSON?
+//! Prints answers as JSON.
 
 use super::error::{CommandError, Exit};
 

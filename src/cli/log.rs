@@ -1,4 +1,4 @@
-//! `log` shows whom this access point asked, when and why; `verify` says whether it asked a certain address at a certain time.
+//! `log` and `verify`: show whom this access point asked, when and why, and whether it asked a certain address at a certain time.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! `measure`: how many bytes a second come from a member, and by which way.
+//! `measure`: measures how many bytes a second come from a member, and by which way.
 
 use super::{
     client::{ApiArgs, ApiClient},

@@ -1,4 +1,4 @@
-//! `opt-out`: owners of servers say no to the whole swarm, at any member, and take that back.
+//! `opt-out`: tells the whole swarm, at any member, that the owner of a server wants no requests, and takes that back.
 
 use super::{
     client::{ApiArgs, ApiClient},

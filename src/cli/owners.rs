@@ -1,4 +1,6 @@
-//! Which rows does each owner have on record? Asked one after the other, through the daemon on this machine or through any member.
+//! Gathers the rows that each owner has on record.
+//!
+//! Owners are asked one after the other, through the daemon on this machine or through any member.
 
 use super::{
     client::{ApiArgs, ApiClient},

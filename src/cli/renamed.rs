@@ -1,4 +1,6 @@
-//! Which commands and options had another name in earlier versions? The error for an old name gives the new one.
+//! Commands and options that had another name in earlier versions.
+//!
+//! The error for an old name gives the new one.
 
 use super::error::{CommandError, Exit};
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};

@@ -1,4 +1,4 @@
-//! `check` checks a configuration, `run` runs the daemon.
+//! `check` and `run`: check a configuration, and run the daemon.
 
 use super::{
     error::{CommandError, Exit},

@@ -1,5 +1,6 @@
-//! `servers`: the servers that the swarm has on record, as a table for people; from the owners, through the daemon on this machine or through
-//! any member.
+//! `servers`: the servers that the swarm has on record, as a table for people.
+//!
+//! They come from the owners, through the daemon on this machine or through any member.
 
 use super::{
     error::CommandError,

@@ -1,4 +1,8 @@
-//! `swarm`: a root key is made, members are invited and expelled. The key is used here only; no daemon needs it.
+//! `swarm`: makes a root key, and invites and expels members.
+//!
+//! The key is used here only; no daemon needs it.
+//!
+//! The key is used here only; no daemon needs it.
 
 use super::{
     client::{ApiArgs, ApiClient},

@@ -1,4 +1,4 @@
-//! `trend`: what changed from one run to another, summed over the servers that were measured in both.
+//! `trend`: shows what changed from one run to another, summed over the servers that were measured in both.
 
 use super::{
     client::ApiArgs,

@@ -1,7 +1,8 @@
-//! Which owner is asked for what, so that the rows of each server come once, although subnets change hands meanwhile?
+//! Decides which owner is asked for what, so that the rows of each server come once, although subnets change hands meanwhile.
 //!
-//! First each owner is asked for everything, then each for the names of its hosts: one of which nothing is there yet has come to it meanwhile, and
-//! is asked for. What owners say is not trusted: they have to go on in order, from one place to a later one, and come to an end.
+//! First each owner is asked for everything, then each for the names of its hosts: one of which nothing is there yet has come to it
+//! meanwhile, and is asked for. What owners say is not trusted: they have to go on in order, from one place to a later one, and come to an
+//! end.
 
 use super::{
     error::{CommandError, Exit},

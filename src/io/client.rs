@@ -1,4 +1,6 @@
-//! What asks our own API? A `reqwest` client whose TLS is the same as the crawl's: rustls with ring, and the authorities that browsers trust.
+//! HTTP client for our own API.
+//!
+//! It is a `reqwest` client whose TLS is the same as the crawl's: rustls with ring, and the authorities that browsers trust.
 
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 

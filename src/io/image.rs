@@ -1,5 +1,4 @@
-//! How is a file used without reading it? It is mapped into memory: the system loads its pages on access, and drops them when memory is
-//! short.
+//! Maps files into memory: the system loads their pages on access, and drops them when memory is short.
 
 use super::snapshot::FileError;
 use memmap2::Mmap;

@@ -1,4 +1,4 @@
-//! What is wrong with a JSON text, in words for people.
+//! Errors in JSON texts, in words for people.
 
 use serde_json::{Error, error::Category};
 

@@ -1,4 +1,4 @@
-//! What does this machine allow a daemon? Open files, free disk, and whether its clock is kept right.
+//! Limits of this machine for a daemon: open files, free disk, and whether its clock is kept right.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 

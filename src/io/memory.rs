@@ -1,4 +1,4 @@
-//! How is memory kept small? Threads share it, and what is not needed any more goes back to the system.
+//! Keeps memory small: threads share heaps, and what is not needed any more goes back to the system.
 
 /// For the beginning of the program, before there are threads: they share two heaps. Each would get its own, and what a thread of the store
 /// or of RocksDB has freed would be of no use to the others: 8 of 100 MB after a crawl of 28,000 pages, for no time that could be measured.

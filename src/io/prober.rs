@@ -1,4 +1,4 @@
-//! How far away is a server? A few connects or one small question, one after the other, each closed before the next.
+//! Measures the round-trip time to a server: a few connects or one small request, one after the other, each closed before the next.
 
 use super::fetcher::{Counted, FetcherConfigError, Waits, Wire, dial::dial, header_value, micros, millis, tls::WebTls};
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! How are the registries' files downloaded? Over HTTPS, resumed and retried; a new copy replaces the old one only after it is checked.
+//! Downloads the registries' files over HTTPS, resumed and retried; a new copy replaces the old one only after it is checked.
 //!
 //! A file arrives in `NAME.part`, with notes beside it (`NAME.part.notes`) of which version it is. When the line breaks, the rest is
 //! asked for with `Range` and `If-Range`, so that halves of two versions never make one file. When all is there, it is checked against

@@ -1,5 +1,7 @@
-//! Where does a host live? Asks the DNS for addresses, drops the forbidden ones and pins the smallest of the rest, or the one that it was
-//! pinned to before if that is among them.
+//! Resolves hosts by the DNS.
+//!
+//! Forbidden addresses are dropped, and the smallest of the rest is pinned, or the one that the host was pinned to before if that is among
+//! them.
 
 mod line;
 

@@ -1,4 +1,4 @@
-//! Could this address be bound? Asked with a socket that never listens and is closed at once.
+//! Checks whether an address could be bound, with a socket that never listens and is closed at once.
 
 use socket2::{Domain, Socket, Type};
 use std::{

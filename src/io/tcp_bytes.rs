@@ -1,4 +1,6 @@
-//! How many bytes does a TCP connection take on its way: headers, acknowledgements and what is sent again included? The kernel counts its segments.
+//! Counts the bytes of a TCP connection on the wire: headers, acknowledgements and what is sent again included.
+//!
+//! The kernel counts its segments.
 
 use std::{
     mem::{offset_of, size_of, zeroed},

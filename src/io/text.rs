@@ -1,4 +1,4 @@
-//! What stands in this file? Text, plain or packed with gzip or zstd, told by its first bytes; and its beginning, to recognise it by.
+//! Reads text files, plain or packed with gzip or zstd, told by their first bytes; and their beginnings, to recognise them by.
 
 use super::snapshot::FileError;
 use flate2::bufread::MultiGzDecoder;

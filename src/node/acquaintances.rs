@@ -1,5 +1,7 @@
-//! Which members were here within the last month, until when, and how did they part? For people, who see for a day who left and who died, and for
-//! owners of servers who ask about a request: a member that cannot be asked any more may have made it.
+//! The members of the last month: until when each was here, and how it parted.
+//!
+//! They are listed for people, who see for a day who left and who died, and for owners of servers who ask about a request: a member that
+//! cannot be asked any more may have made it.
 //!
 //! It is stored, so that it is known across restarts. Times are of the wall clock, as those that are asked about.
 

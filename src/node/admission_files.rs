@@ -1,7 +1,7 @@
 //! The swarm's root key and the certificates of members, as files.
 //!
-//! The root key is used by people only, where they like, and by no daemon. Its file is one line that only its user can read: the secret seed
-//! and the public key, which belong together. A certificate is one line of text, too.
+//! The root key is used by people only, where they like, and by no daemon. Its file is one line that only its user can read: the secret
+//! seed and the public key, which belong together. A certificate is one line of text, too.
 
 use super::{config::Config, error::NodeError, keyfile};
 use ed25519_dalek::SigningKey;

@@ -1,4 +1,4 @@
-//! What its operator lets the daemon do: the clock and the meter are read, the crawler is told, and what was used is kept.
+//! The operator's limits: reads the clock and the meter, tells the crawler, and keeps what was used.
 
 use super::{
     config::{Config, TellAllowance},

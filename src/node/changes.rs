@@ -1,5 +1,6 @@
-//! What has changed since the daemon looked at itself last? Lines for its log: members that came, fell silent, died or left, subnets that came
-//! and went, what it is doing.
+//! Changes since the daemon looked at itself last, as lines for its log.
+//!
+//! They are about members that came, fell silent, died or left, subnets that came and went, and what it is doing.
 
 use nearcrawl_core::{crawler::Crawler, membership::Parting, report::View};
 use nearcrawl_model::{

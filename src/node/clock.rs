@@ -1,4 +1,4 @@
-//! What time is it on this machine? The boot clock for decisions, the wall clock for what is shown.
+//! Clocks of this machine: the boot clock for decisions, the wall clock for what is shown.
 
 use nearcrawl_model::time::{Moment, Now, WallTime};
 use std::time::{SystemTime, UNIX_EPOCH};

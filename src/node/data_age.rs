@@ -1,4 +1,4 @@
-//! How old are the registries' data that the hierarchy is made of? Said at each start, and by `doctor`.
+//! Age of the registries' data that the hierarchy is made of, told at each start, and by `doctor`.
 
 use nearcrawl_model::{
     edition::{Edition, today},

@@ -1,4 +1,6 @@
-//! Why can this access point not start, or not go on? Each with what to do, and an exit status that tells systemd whether to try again.
+//! Reasons why this access point cannot start, or not go on.
+//!
+//! Each has what to do, and an exit status that tells systemd whether to try again.
 
 use crate::io::{
     fetcher::FetcherConfigError,

@@ -1,4 +1,6 @@
-//! How do readers get pages and links? Their owner reads its journals a piece at a time, beside the loop, and not faster than it may.
+//! Answers readers' requests for pages and links.
+//!
+//! Their owner reads its journals a piece at a time, beside the loop, and not faster than it may.
 
 use super::{peer_transfers, query::Reply};
 use crate::io::{

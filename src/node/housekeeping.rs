@@ -1,5 +1,6 @@
-//! What the loop has done on the disk beside the crawler's commands, without ever waiting for it: what is kept for the next start, and
-//! how large the disk's part is.
+//! Work of the loop on the disk beside the crawler's commands, without ever waiting for it.
+//!
+//! It is about what is kept for the next start, and how large the disk's part is.
 //!
 //! Chores are done one after another by a task of its own; what came of each comes back as a [`Done`].
 

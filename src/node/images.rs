@@ -1,4 +1,4 @@
-//! Must a daemon unpack its hierarchy each time it starts? No: once, into a file named by its content, which is mapped from then on.
+//! Images of the hierarchy: it is unpacked once, into a file named by its content, which is mapped at each later start.
 //!
 //! Behind the image stands its seal, a sum of all its bytes, which finds what a disk or a crash did to it in a small part of the time
 //! that a look at everything in it takes. It does not protect against malice: only the user who runs the program can write here.

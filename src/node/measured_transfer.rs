@@ -1,4 +1,6 @@
-//! How many bytes a second come from a member? Pieces of the hierarchy's file, which every member has, are fetched from it and thrown away.
+//! Measures how many bytes a second come from a member.
+//!
+//! Pieces of the hierarchy's file, which every member has, are fetched from it and thrown away.
 
 use super::{
     peer_transfers::{self, PeerQuestion},

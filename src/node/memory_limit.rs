@@ -1,8 +1,8 @@
-//! Does the process use more memory than it may?
+//! Limit on the memory that the process uses.
 //!
-//! Near its limit it takes no further subnets and goes on with what it has, which makes that less; if it stays near, what has work goes to other
-//! members. Above it, it asks nothing of servers, and takes in no URLs. Each mark is left well below where it is reached, so that one page more
-//! or less is no change. It is reached only by what is in use: the allocator keeps what was freed, so that is given back first.
+//! Near its limit it takes no further subnets and goes on with what it has, which makes that less; if it stays near, what has work goes to
+//! other members. Above it, it asks nothing of servers, and takes in no URLs. Each mark is left well below where it is reached, so that one
+//! page more or less is no change. It is reached only by what is in use: the allocator keeps what was freed, so that is given back first.
 
 use crate::io::memory;
 use std::{

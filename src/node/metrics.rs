@@ -1,4 +1,4 @@
-//! What does a monitoring system see? Counters and gauges by name, taken over from a [`StatusView`].
+//! Metrics for a monitoring system: counters and gauges by name, taken over from a [`StatusView`].
 
 use nearcrawl_model::{
     allowance::AllowanceView,

@@ -5,8 +5,9 @@
 //! * `start_checks`: what must hold before a daemon starts, for `run` and `check` alike;
 //! * [`admission_files`]: the swarm's root key and certificates, as files;
 //! * `setup`, `keyfile`, `persisted_state`: from a configuration and a state directory to a crawler and its clients;
-//! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with
-//!   a member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and `revisit` (a request with the validators of the run before);
+//! * `executor`: carries each command out, with `store_queue` (the store, in the order of the commands), `peer_transfers` (exchanges with a
+//!   member that take several messages), [`exports`] (pages and links for readers), `recovery_budget` (how much memory these may take) and
+//!   `revisit` (a request with the validators of the run before);
 //! * `acquaintances`: the members of the last month, and how they parted;
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
 //! * `measured_transfer`: how many bytes a second come from a member;

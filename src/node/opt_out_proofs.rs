@@ -1,4 +1,6 @@
-//! Is the proof of an opt-out there? A TXT record in the DNS, or a file at the web server: one request, or two where the first port is closed.
+//! Looks for the proof of an opt-out.
+//!
+//! It is a TXT record in the DNS, or a file at the web server: one request, or two where the first port is closed.
 
 use super::{request_notes::Note, setup::WebClients};
 use crate::io::request_log::RequestLog;

@@ -1,5 +1,6 @@
-//! What takes several requests to one member? Sending journal rows to a replica, and fetching rows that a replica has. Each is a task of
-//! its own.
+//! Transfers that take several requests to one member, each a task of its own.
+//!
+//! They send journal rows to a replica, and fetch rows that a replica has.
 
 use super::{
     recovery_budget::{RecoveryBudget, Share},

@@ -1,5 +1,6 @@
-//! Which subnets does the operator keep here? Stored before it is said and before it holds; what is asked for while something is being stored is
-//! stored after that.
+//! Subnets that the operator keeps here.
+//!
+//! A pin is stored before it is said and before it holds; what is asked for while something is being stored is stored after that.
 
 use super::query::Reply;
 use nearcrawl_model::{subnet::Subnet, view::PinView};

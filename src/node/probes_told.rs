@@ -1,4 +1,4 @@
-//! What came of members' probes of a survey's sample, on its way to who asked: a member is asked for its own, for a reader.
+//! Answers about the members' probes of a survey's sample: a member is asked for its own, for a reader.
 
 use super::query::{NoProbesError, ProbesReply};
 use crate::io::swarm::{SwarmCommand, SwarmHandle};

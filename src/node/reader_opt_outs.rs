@@ -1,5 +1,7 @@
-//! Opt-outs that programs give which are no members: owners of web sites run no daemon. Only what has a proof is taken, few proofs are looked for at
-//! a time, and none again soon, so that nobody has members send requests to a server by it.
+//! Opt-outs from programs that are not members, since owners of web sites run no daemon.
+//!
+//! Only what has a proof is taken, few proofs are looked for at a time, and none again soon, so that nobody has members send requests to a
+//! server by it.
 
 use crate::io::swarm::{SwarmCommand, SwarmHandle};
 use nearcrawl_model::{

@@ -1,4 +1,6 @@
-//! The newest messages of this process's log, for people who look at its page. They are kept in memory, apart from where the log goes.
+//! The newest messages of this process's log, for people who look at its page.
+//!
+//! They are kept in memory, apart from where the log goes.
 
 use nearcrawl_model::time::WallTime;
 use serde::{Deserialize, Serialize};

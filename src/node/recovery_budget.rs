@@ -1,4 +1,4 @@
-//! How much memory may rows take that other members send of subnets which became ours? So much for each transfer, and so much for all.
+//! Limits on the memory for rows that other members send of subnets which became ours: for each transfer, and for all.
 
 use std::sync::{
     Arc,

@@ -1,7 +1,10 @@
-//! SIGHUP: the configuration's file is read again, for the rules on which hosts are crawled, and so are the hierarchy that it names and the
-//! certificate in the state directory.
+//! Reloads on SIGHUP: the configuration's file, the hierarchy and the certificate.
 //!
-//! It is listened for before anything else is done: a signal that comes while the daemon starts would end the process, by the system's default.
+//! The file is read again for the rules on which hosts are crawled; so are the hierarchy that it names and the certificate in the state
+//! directory.
+//!
+//! It is listened for before anything else is done: a signal that comes while the daemon starts would end the process, by the system's
+//! default.
 
 use super::{
     admission_files,

@@ -1,5 +1,7 @@
-//! What goes into the log of requests? Each request is noted when it begins, and written with what came of it when it has ended, however
-//! it ends: also if its task is called off or panics. What sends nothing is not written.
+//! Notes on requests for the log of requests.
+//!
+//! Each request is noted when it begins, and written with what came of it when it has ended, however it ends: also if its task is called
+//! off or panics. What sends nothing is not written.
 
 use super::clock;
 use crate::io::request_log::{RequestKind, RequestLine, RequestLog};

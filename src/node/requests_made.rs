@@ -1,4 +1,6 @@
-//! Did the swarm make a request to an address at a certain time? Each member searches its own log of requests; who is asked asks all of them.
+//! Finds out whether the swarm made a request to an address at a certain time.
+//!
+//! Each member searches its own log of requests; who is asked asks all of them.
 
 use super::{
     clock,

@@ -1,4 +1,4 @@
-//! How is a page asked for that the run before knew? By its version; if it is the same still, its links are those of then.
+//! Requests a page that the run before knew, by its version; if it is the same still, its links are those of then.
 
 use crate::io::{
     fetcher::Fetcher,

@@ -1,4 +1,4 @@
-//! From a configuration and a state directory to a crawler and executor.
+//! Makes a crawler and an executor of a configuration and a state directory.
 
 use super::{
     config::{Config, CrawlRule, DelegationPolicy, Readers},

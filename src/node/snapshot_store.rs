@@ -1,5 +1,6 @@
-//! Where are editions of the hierarchy stored? In the state directory, each in a file named by its content's hash, with a note of which
-//! one is used.
+//! Store of editions of the hierarchy.
+//!
+//! They are in the state directory, each in a file named by its content's hash, with a note of which one is used.
 
 use super::{
     clock,

@@ -1,4 +1,4 @@
-//! How does an edition of the hierarchy come from other members, and go to them? As chunks of a file, each checked when it arrives.
+//! Transfer of editions of the hierarchy between members, as chunks of a file, each checked when it arrives.
 
 use super::{
     peer_transfers::{self, PeerQuestion},

@@ -1,5 +1,6 @@
-//! One access point alone: crawls the trees of the given hosts and ends when everything is done. In a state directory that is kept it goes on
-//! where it stopped.
+//! One access point alone: crawls the trees of the given hosts and ends when everything is done.
+//!
+//! In a state directory that is kept it goes on where it stopped.
 
 use super::{
     clock,

@@ -1,4 +1,6 @@
-//! What must hold before a daemon starts? `run` and `check` ask the same function, and nothing is written before it has said yes.
+//! Checks that must hold before a daemon starts.
+//!
+//! `run` and `check` use the same function, and nothing is written before it succeeds.
 //!
 //! What another process may hold just now (the state directory, a port) is not asked here: a daemon that runs with the configuration holds
 //! both, and the configuration is right.

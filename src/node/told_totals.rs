@@ -1,8 +1,9 @@
-//! Totals that this daemon told before its last end answer until it knows as much again: else they would seem to fall with every restart, to
-//! those of its own servers first, and to nothing before.
+//! Totals that this daemon told before its last end; they answer until it knows as much again.
 //!
-//! What was told is stored whenever it has changed. After a start it answers, as the last consistent totals with their age, until the totals are
-//! exact or nothing in them is less than before; for as long as all last consistent totals do, at most.
+//! Else totals would seem to fall with every restart, to those of its own servers first, and to nothing before.
+//!
+//! What was told is stored whenever it has changed. After a start it answers, as the last consistent totals with their age, until the
+//! totals are exact or nothing in them is less than before; for as long as all last consistent totals do, at most.
 
 use nearcrawl_core::report::KEPT;
 use nearcrawl_model::{

@@ -1,5 +1,7 @@
-//! What is a server to expect of this daemon and its swarm? All limits in numbers, from the configuration and the constants that hold them, for
-//! owners of web sites: the page of `bot-site` and `/bot` of the API say the same. What stands in backquotes is to be taken literally.
+//! What a server is to expect of this daemon and its swarm, for owners of web sites.
+//!
+//! These are all limits in numbers, from the configuration and the constants that hold them: the page of `bot-site` and `/bot` of the API
+//! say the same. What stands in backquotes is to be taken literally.
 
 use super::config::{Config, DelegationPolicy};
 use crate::io::{fetcher::MAX_RETRY_AFTER, prober::CONNECTS};

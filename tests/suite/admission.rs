@@ -1,5 +1,6 @@
-//! Is who was not invited told so, and is who was expelled gone within ten seconds, with whom it invited, also after kills? Real daemons, and
-//! the program.
+//! Tests of admission with real daemons, and the program.
+//!
+//! Who was not invited is told so, and who was expelled is gone within ten seconds, with whom it invited, also after kills.
 
 use crate::support::{Ended, Ground, Habits, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::{demo::daemons::API_PORT, web::server::RequestSeen};

@@ -1,4 +1,6 @@
-//! Does a daemon use no more of its operator's line than he allows, and none while he does not? Real daemons, and servers that count.
+//! Tests that a daemon uses no more of its operator's line than he allows, and none while he does not.
+//!
+//! They run real daemons, and servers that count.
 
 use crate::support::{Ground, Habits, QUICK_TIMERS, Swarm};
 use nearcrawl_lab::demo::world::Places;

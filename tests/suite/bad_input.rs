@@ -1,18 +1,20 @@
-//! What does the program do with input that nobody should give it? Each has an outcome that says what it is, and nothing is lost.
+//! Tests with input that nobody should give the program.
 //!
-//! Only what needs whole processes is here, in `bad_peers` and in `hostile_web`. The rooms' own tests have the rest:
+//! Each has an outcome that says what it is, and nothing is lost.
+//!
+//! Only what needs whole processes is here, in `bad_peers` and in `hostile_web`. The modules' own tests have the rest:
 //!
 //! | bad input | where |
 //! |---|---|
 //! | every kind of mistake in a configuration | `node::config::tests` |
-//! | lines of registry files: torn, reversed, too long, overflowing, a flood of long ranges | `logic::hierarchy::tests::reading` |
+//! | lines of registry files: torn, reversed, too long, overflowing, a flood of long ranges | `nearcrawl_hierarchy::tests::reading` |
 //! | damaged state, damaged cache, torn log, full disk | `io::store::tests`, `bit_flips`, `full_disk` |
 //! | wrong ids, looping aliases, too many addresses in DNS answers | `io::resolver::tests` |
 //! | whatever a web server may send | `hostile_web` |
 //! | every spelling of every forbidden address | `addresses` |
 //! | hello of another version, oversized and unreadable messages on real libp2p streams | `io::swarm::{hello, codec, tests}` |
 //! | bodies, paths and headers of the API | `node::api::tests` |
-//! | robots.txt rules that take long | `logic::site::robots::tests` |
+//! | robots.txt rules that take long | `nearcrawl_core::crawl::site::robots::tests` |
 
 use crate::support::{Ended, Ground, Habits, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::demo::world::Places;

@@ -1,4 +1,4 @@
-//! What can a stranger or a lying member make a daemon do? Nothing that it would not do by itself.
+//! Test that a stranger or a lying member can make a daemon do nothing that it would not do by itself.
 
 use crate::{
     bad_input::forbidden,

@@ -1,4 +1,4 @@
-//! What becomes of one flipped bit in what a daemon keeps? It is found and said, or changes nothing: no answer is silently wrong.
+//! Tests with one flipped bit in what a daemon keeps: it is found and said, or changes nothing; no answer is silently wrong.
 //!
 //! A state directory that a stopped daemon left, and one that a killed daemon left (its last rows are in logs only), are copied again and
 //! again, each time with one bit flipped, and read with the store that daemons use. Whole daemons start on some of the copies.

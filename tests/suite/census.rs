@@ -1,4 +1,6 @@
-//! Do all reports of real daemons agree with a made-up web whose facts are known? The command as people give it, in its smallest size.
+//! Tests that all reports of real daemons agree with a made-up web whose facts are known.
+//!
+//! They run the command as people give it, in its smallest size.
 
 use crate::support::{nearcrawl, nearcrawl_within};
 use serde_json::Value;

@@ -1,4 +1,6 @@
-//! Is a copied state directory noticed? Two daemons that run with one key must not both act: the one that came first goes on.
+//! Test that a copied state directory is noticed.
+//!
+//! Two daemons that run with one key must not both act: the one that came first goes on.
 
 use crate::support::{Ground, Habits, Judge, SmallWeb, Swarm, disk::copy};
 use nearcrawl_lab::demo::daemons::API_PORT;

@@ -1,4 +1,6 @@
-//! Does `nearcrawl crawl` do with lists, pipes and mistakes what people expect? The program as they start it, and real servers.
+//! Tests that `nearcrawl crawl` does with lists, pipes and mistakes what people expect.
+//!
+//! They run the program as people start it, and real servers.
 
 use crate::support::{Ended, Ground, nearcrawl};
 use nearcrawl_lab::web::{

@@ -1,4 +1,6 @@
-//! Does a crawl tell what fails in the pages it fetches, if it is asked to? The program as people start it, and a real server.
+//! Tests that a crawl tells what fails in the pages it fetches, if it is asked to.
+//!
+//! They run the program as people start it, and a real server.
 
 use crate::support::{Ground, nearcrawl};
 use nearcrawl_lab::web::server::{HttpAnswer, HttpSite, WebServers};

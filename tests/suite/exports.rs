@@ -1,4 +1,4 @@
-//! Do all servers of the swarm come out of any member, in every form, once each? Real daemons, and the program.
+//! Test that all servers of the swarm come out of any member, in every form, once each: real daemons, and the program.
 
 use crate::support::{Ended, Ground, Habits, Judge, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::{

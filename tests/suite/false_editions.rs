@@ -1,4 +1,6 @@
-//! What happens when a member announces hierarchies that it does not have? Each is requested once, refused and counted, and the others continue.
+//! Test of a member that announces hierarchies that it does not have.
+//!
+//! Each is requested once, refused and counted, and the others continue.
 
 use crate::{
     shared_hierarchy::{all_use, built, date, give, hashes, hex, prepare, status},

@@ -1,4 +1,6 @@
-//! Can four members who send all that they can make others swell, deaf or slow? They have valid keys, were let in, and keep to no limit.
+//! Test of four members who send all that they can: others neither swell nor become deaf or slow.
+//!
+//! They have valid keys, were let in, and keep to no limit.
 
 use crate::support::{
     Ground, Habits, SmallWeb, Swarm,

@@ -1,4 +1,4 @@
-//! What becomes of a daemon whose file system is filled? It stops fetching before that hurts, loses nothing, and goes on by itself.
+//! Test of a daemon whose file system is filled: it stops fetching before that hurts, loses nothing, and goes on by itself.
 //!
 //! The file system is a small one in memory, in a mount namespace of its own: it is gone with the process that holds the namespace,
 //! whatever happens to this test. Without root a user namespace is tried; where that is forbidden, the test says so and ends.

@@ -1,5 +1,6 @@
-//! Has every fuzz target a corpus and every corpus a target, and is the list of them complete? Read off the files; that each target passes
-//! its corpus is tested in its crate.
+//! Tests that every fuzz target has a corpus and every corpus a target, and that the list of them is complete.
+//!
+//! This is read off the files; that each target passes its corpus is tested in its crate.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! What is left of a `crawl` that is ended before its end, and does it go on there?
+//! Tests of what is left of a `crawl` that is ended before its end, and that it goes on there.
 
 use crate::support::{Ground, Judge, SmallWeb};
 use nearcrawl_lab::web::{

@@ -1,4 +1,6 @@
-//! A join that fails says why: in `status`, in the sentence that the page shows, and in the log. Real daemons, each before another closed door.
+//! Test that a join that fails says why: in `status`, in the sentence that the page shows, and in the log.
+//!
+//! It runs real daemons, each with another reason why it cannot join.
 
 use crate::support::{Ground, Habits, SmallWeb, Swarm, raw_peer::refuse_hellos_at};
 use nearcrawl_lab::demo::daemons::{API_PORT, Daemon};

@@ -1,4 +1,4 @@
-//! Does anything that was recorded get lost or asked for again when daemons are killed again and again? And how soon are they back?
+//! Test that nothing recorded is lost or requested again when daemons are killed again and again; measures how soon they are back.
 //!
 //! Five real daemons crawl a web, and one after the other is killed (`kill -9`) at a moment drawn from a seed and started again on its
 //! own state. What was durable at that moment is read from a copy of its state directory, made before it is started again.

@@ -1,4 +1,6 @@
-//! What does a member gain that was let in, keeps to no limit, and signs whatever it likes? Nothing: one part for each kind of lie.
+//! Tests of a member that was let in, keeps to no limit, and signs whatever it likes: it gains nothing.
+//!
+//! There is one part for each kind of lie.
 
 use crate::{
     bad_input::forbidden,

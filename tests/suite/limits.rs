@@ -1,4 +1,4 @@
-//! Do hosts that a limit holds back wait across kill -9, and come when the limit lets go? A real daemon and real servers.
+//! Tests that hosts that a limit holds back wait across kill -9, and come when the limit lets go: a real daemon and real servers.
 
 use crate::support::{Ground, Habits, Swarm};
 use nearcrawl_lab::demo::world::Places;

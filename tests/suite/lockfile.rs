@@ -1,4 +1,4 @@
-//! What are we made of? The lock file must hold nothing that is abandoned, older than a known hole, or not free to use.
+//! Tests of the lock file: it must hold nothing that is abandoned, older than a known hole, or not free to use.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,5 +1,7 @@
-//! Are the machines of the core as separate as docs/ARCHITECTURE.md says? Read off the source: whom each is given to read, whom to
-//! change, which signals it gives, and where methods of the joining type stand.
+//! Tests that the machines of the core are as separate as docs/ARCHITECTURE.md says.
+//!
+//! They read off the source whom each is given to read, whom to change, which signals it gives, and where methods of the joining type
+//! stand.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! Does all of it hold together? One binary for all integration tests: each binary links RocksDB and libp2p.
+//! All integration tests in one binary: each binary links RocksDB and libp2p.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test and its helpers fail")]
 

@@ -1,4 +1,6 @@
-//! One address with more hosts than are visited soon: a real daemon, real names, a real server. Which hosts come first, and what is said of the rest?
+//! Test of one address with more hosts than are visited soon: which hosts come first, and what is said of the rest.
+//!
+//! It runs a real daemon, with real names and a real server.
 
 use crate::support::{Ground, Habits, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::demo::daemons::API_PORT;

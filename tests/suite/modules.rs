@@ -1,4 +1,4 @@
-//! Which files use each other, and in how many files do the methods of a type stand? Read off the paths that the source names.
+//! Tests of which files use each other, and in how many files the methods of a type stand; read off the paths that the source names.
 
 use super::tidy::{Source, assert_none, house};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! The name of a server leads to another address between two runs: real daemons, real servers with ETags, a real name server.
+//! Test of a server's name that leads to another address between two runs: real daemons, real servers with ETags, a real name server.
 
 use crate::support::{Ground, Habits, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::demo::daemons::API_PORT;

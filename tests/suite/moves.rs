@@ -1,4 +1,4 @@
-//! A subnet goes from one real daemon to another, and one of them dies on the way, or both: is anything lost or asked for twice?
+//! Tests that nothing is lost or requested twice when a subnet goes from one real daemon to another, and one of them dies, or both.
 //!
 //! The daemons are told where to die: at each step of a hand-over, before what follows from it is done. They come back, and the crawl
 //! goes on; in the end the servers' log is judged as a whole.

@@ -1,4 +1,4 @@
-//! Do daemons behind routers take part? In a virtual network, with routers whose rules are the kernel's.
+//! Test that daemons behind routers take part, in a virtual network, with routers whose rules are the kernel's.
 
 use nearcrawl_lab::{
     demo::daemons::Common,

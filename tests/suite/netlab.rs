@@ -1,5 +1,7 @@
-//! Twelve daemons in a network of their own, as far apart as twelve real places: it is parted for five minutes, heals, and then loses 30 % of
-//! all packets. Each daemon is in a network namespace; the verdict comes from the servers' log.
+//! Test of twelve daemons in a network of their own, as far apart as twelve real places.
+//!
+//! The network is parted for five minutes, heals, and then loses 30 % of all packets. Each daemon is in a network namespace; the verdict
+//! comes from the servers' log.
 
 use crate::support::{Habits, RealPlaces, Surroundings, Swarm};
 use nearcrawl_lab::demo::daemons::API_PORT;

@@ -1,4 +1,4 @@
-//! Does one "no", given to any member, stop requests and probes of all, as the web servers see it? Real daemons, and the program.
+//! Test that one "no", given to any member, stops requests and probes of all, as the web servers see it: real daemons, and the program.
 
 use crate::support::{Ended, Ground, Habits, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::demo::daemons::API_PORT;

@@ -1,4 +1,6 @@
-//! Is the Debian package what it says it is? It is made of this test's own program, and looked into without being installed.
+//! Test that the Debian package is what it says it is.
+//!
+//! It is made of this test's own program, and looked into without being installed.
 //!
 //! `make deb-test` installs, upgrades, removes and purges it, which needs root and a Debian made for it.
 

@@ -1,4 +1,6 @@
-//! Does the page say what is true, and change only what it may? Driven in a headless Chromium, with real daemons behind it.
+//! Test that the page says what is true, and changes only what it may.
+//!
+//! It is driven in a headless Chromium, with real daemons behind it.
 
 use crate::support::{Ground, Habits, SmallWeb, Swarm, browser::Browser, nearcrawl};
 use nearcrawl_lab::demo::daemons::API_PORT;

@@ -1,4 +1,4 @@
-//! What becomes of a daemon when one of its background tasks panics? Real daemons that are told to panic once in each kind of task.
+//! Tests of a daemon one of whose background tasks panics: real daemons that are told to panic once in each kind of task.
 
 use crate::support::{Ground, Habits, Judge, SmallWeb, Swarm};
 use nearcrawl_lab::demo::daemons::API_PORT;

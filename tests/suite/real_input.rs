@@ -1,4 +1,4 @@
-//! Do five daemons crawl real pages exactly once, politely, and does that survive the sudden end of one of them?
+//! Tests that five daemons crawl real pages exactly once, politely, and that this survives the sudden end of one of them.
 //!
 //! Debian's documentation, split over some thirty hosts in a zone of its own; links cross hosts, and one synthetic site is deeper
 //! than the crawl may go. Everything is read off the servers' logs and compared with a traversal by another parser.

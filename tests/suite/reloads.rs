@@ -1,4 +1,4 @@
-//! Do the rules on hosts change without a restart, and only when the file has no mistake? Real daemons, and servers that count.
+//! Tests that the rules on hosts change without a restart, and only when the file has no mistake: real daemons, and servers that count.
 
 use crate::support::{Ground, Habits, SmallWeb, Swarm};
 use std::{

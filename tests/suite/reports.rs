@@ -1,4 +1,6 @@
-//! Do distinct counts and reports, asked of any member, agree with the rows of all servers? Part of the test of exports, whose swarm they use.
+//! Checks that distinct counts and reports, asked of any member, agree with the rows of all servers.
+//!
+//! This is part of the test of exports, whose swarm it uses.
 
 use crate::support::{Swarm, nearcrawl};
 use nearcrawl_lab::demo::daemons::API_PORT;

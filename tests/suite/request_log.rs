@@ -1,4 +1,6 @@
-//! Is every request that a server saw in the log of the daemon that made it, once, with its reason? Real daemons, and what the servers saw.
+//! Tests that every request that a server saw is in the log of the daemon that made it, once, with its reason.
+//!
+//! Real daemons are compared with what the servers saw.
 
 use crate::support::{Ground, Habits, Judge, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::demo::daemons::API_PORT;

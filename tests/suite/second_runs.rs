@@ -1,4 +1,6 @@
-//! What does a second run ask for, and what does it say has changed? A real daemon, real servers with ETags, and a kill -9 between.
+//! Tests of a second run: what it requests, and what it says has changed.
+//!
+//! They run a real daemon, real servers with ETags, and a kill -9 between.
 
 use crate::support::{Ground, Habits, Swarm};
 use nearcrawl_lab::demo::world::Places;

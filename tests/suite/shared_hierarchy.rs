@@ -1,4 +1,4 @@
-//! How do real daemons share a hierarchy? One gets a newer edition; the others fetch it from each other, look at it, and use it.
+//! Tests of how real daemons share a hierarchy: one gets a newer edition; the others fetch it from each other, look at it, and use it.
 
 use crate::support::{Ground, Habits, Judge, SmallWeb, Swarm};
 use nearcrawl_hierarchy::{Builder, Hierarchy, pack};

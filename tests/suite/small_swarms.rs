@@ -1,4 +1,4 @@
-//! What becomes of swarms of one, two and three when members are killed, stopped, join and leave?
+//! Tests of swarms of one, two and three when members are killed, stopped, join and leave.
 //!
 //! Real daemons, a small made-up web, and timers a fifth as patient as the default ones.
 

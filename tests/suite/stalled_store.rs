@@ -1,7 +1,7 @@
-//! Does a daemon whose store stands still stay in its swarm, and is it as quick to answer as one beside it whose store does not?
+//! Test that a daemon whose store stands still stays in its swarm, and answers as quickly as one beside it whose store does not.
 //!
-//! Both are asked the same at the same moment over every GET route that the daemon's description names. What makes both late is the machine's; the
-//! store's is what only one has.
+//! Both are asked the same at the same moment over every GET route that the daemon's description names. What makes both late is the
+//! machine's; the store's is what only one has.
 
 use crate::support::{Ground, Habits, Judge, SmallWeb, Swarm};
 use futures::future::join;

@@ -1,6 +1,7 @@
-//! Does a volunteer get from the package to a member and back? The package of this program, on a machine made of namespaces.
+//! Test of a volunteer's way from the package to a member and back: the package of this program, on a machine made of namespaces.
 //!
-//! `make stranger` does the same with the program that is installed, in a Debian made for it; where that tree is kept already it is used here, too.
+//! `make stranger` does the same with the program that is installed, in a Debian made for it; where that tree is kept already it is used
+//! here, too.
 
 use crate::{
     package,

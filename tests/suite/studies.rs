@@ -1,4 +1,6 @@
-//! Does every command in docs/STUDIES.md do what the page says? Its lines, typed one after another at a shell, with real daemons and a small web.
+//! Test that every command in docs/STUDIES.md does what the page says.
+//!
+//! Its lines are typed one after another at a shell, with real daemons and a small web.
 
 use crate::support::{Ground, Habits, Swarm};
 use nearcrawl_lab::{

@@ -1,4 +1,6 @@
-//! Is a survey crawled by whoever owns its servers, and told by any member as the web servers' logs have it? Real daemons, and the program.
+//! Tests that a survey is crawled by the owners of its servers, and told by any member as the web servers' logs have it.
+//!
+//! They run real daemons, and the program.
 
 use crate::support::{Ended, Ground, Habits, SmallWeb, Swarm, nearcrawl};
 use nearcrawl_lab::{demo::daemons::API_PORT, web::server::Log};

@@ -1,4 +1,6 @@
-//! What does a daemon ask that wakes up (SIGSTOP, SIGCONT) after its lease has ended? Nothing without a fresh lease: others may ask by then.
+//! Tests of a daemon that wakes up (SIGSTOP, SIGCONT) after its lease has ended: it requests nothing without a fresh lease.
+//!
+//! Others may request by then.
 
 use crate::support::{DEAD_AFTER, Ground, Habits, Judge, Kill, LEASE, QUICK_TIMERS, SmallWeb, Swarm};
 use nearcrawl_lab::web::server::{Log, RequestSeen};

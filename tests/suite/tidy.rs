@@ -1,4 +1,4 @@
-//! Is the house in order? The rules of its floors, and a few of its walls, read off the source itself.
+//! Tests of the source itself: which layers may use which, and rules of style.
 
 use std::{
     fs,
@@ -163,9 +163,15 @@ fn first_names(group: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_file_says_first_what_it_answers() {
-    let silent = house().into_iter().filter(|source| !source.text.starts_with("//! ")).map(|source| source.path).collect();
-    assert_none(silent, "a file opens with a `//!` line that asks and answers its question");
+fn every_file_says_first_what_it_does() {
+    let without = house().into_iter().filter(|source| !says_what_it_does(&source.text)).map(|source| source.path).collect();
+    assert_none(without, "a file opens with a `//!` line that says what it does: a statement with a full stop, not a question");
+}
+
+/// Whether a file's first line is a heading that states something.
+fn says_what_it_does(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    first.starts_with("//! ") && first.ends_with('.') && !first.contains('?')
 }
 
 #[test]

@@ -1,4 +1,6 @@
-//! Are `www.museum.ke` and `museum.ke` one tree, though two access points crawl them? Real daemons, real servers, both seeded at once.
+//! Test that `www.museum.ke` and `museum.ke` are one tree, though two access points crawl them.
+//!
+//! It runs real daemons and real servers, both seeded at once.
 
 use crate::support::{Ground, Habits, Swarm};
 use nearcrawl_lab::demo::world::Places;

@@ -1,4 +1,6 @@
-//! Are the units right, and do they shut the daemon in? Asked of systemd itself, about what `make install` lays down.
+//! Tests that the systemd units are right, and shut the daemon in.
+//!
+//! systemd itself is asked, about what `make install` lays down.
 
 use std::{
     fs,

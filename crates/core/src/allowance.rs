@@ -1,10 +1,12 @@
-//! What does the operator allow now? Nothing while it is paused, outside of its hours, or when the bytes of a day or a month are spent.
+//! The operator's limits on time and bytes.
 //!
-//! Bytes are on disk as moved *before* they are moved, a two-hundredth of the limit ahead: nothing is moved beyond, so after a kill what is on
-//! record is more than what was moved, never less. What was ahead counts as moved after a start: each costs at most 0.5 % of a limit.
+//! Nothing is allowed while the daemon is paused, outside of its hours, or when the bytes of a day or a month are spent.
 //!
-//! Days and months are those of the machine's clock, as its operator reads them. A clock that is set back begins no new day; one that is set
-//! forward does.
+//! Bytes are on disk as moved *before* they are moved, a two-hundredth of the limit ahead: nothing is moved beyond, so after a kill what is
+//! on record is more than what was moved, never less. What was ahead counts as moved after a start: each costs at most 0.5 % of a limit.
+//!
+//! Days and months are those of the machine's clock, as its operator reads them. A clock that is set back begins no new day; one that is
+//! set forward does.
 
 use nearcrawl_model::{
     allowance::{AllowanceView, Rest},

@@ -1,4 +1,4 @@
-//! Was this fingerprint seen recently? A cache with CLOCK replacement (Broder, Najork and Wiener, "Efficient URL caching", §4 and §5.3).
+//! Cache of recently seen fingerprints with CLOCK replacement (Broder, Najork and Wiener, "Efficient URL caching", §4 and §5.3).
 //!
 //! CLOCK comes within a tenth of a point of LRU above the critical size and costs one bit an item instead of a list. A new item
 //! starts unmarked, a hit marks it; on a miss the handle goes round, clearing marks, until it finds an unmarked slot, whose item
@@ -7,11 +7,11 @@
 //! Items are found through a scatter table with circular chains: every chain begins in its bucket and closes there, so the item before any
 //! other is reached by walking on, and an item can be taken out without back pointers.
 //!
-//! **Memory:** 8 bytes for an item with its link, 4 for its place in the scatter table and one mark bit: 12⅛ bytes an entry, all of it fixed
-//! by the capacity.
+//! **Memory:** 8 bytes for an item with its link, 4 for its place in the scatter table and one mark bit: 12⅛ bytes an entry, all of it
+//! fixed by the capacity.
 //!
-//! **An item is known by its bucket and 37 bits of its fingerprint.** So an item never met is taken for known with a probability of 2^-37 for each
-//! item in its bucket, of which there is one on average: once in 10^11 misses, which is rarer than in the seen set behind it.
+//! **An item is known by its bucket and 37 bits of its fingerprint.** So an item never met is taken for known with a probability of 2^-37
+//! for each item in its bucket, of which there is one on average: once in 10^11 misses, which is rarer than in the seen set behind it.
 
 use nearcrawl_model::fingerprint::Fingerprint;
 

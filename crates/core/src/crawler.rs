@@ -1,5 +1,6 @@
-//! The machines of an access point, joined. Facts come in as [`Event`]s, what is to be done goes out as [`Command`]s; nothing here touches
-//! the world, and nothing is decided here.
+//! The crawler of an access point: all of its state machines, joined.
+//!
+//! Facts come in as [`Event`]s, what is to be done goes out as [`Command`]s; nothing here touches the world, and nothing is decided here.
 //!
 //! Which machine a fact is for stands here and, for what members ask and answer, in `requests`; what several machines do about one fact in
 //! `effects`; what one machine wants of another is a [`Signal`].

@@ -1,4 +1,6 @@
-//! What several machines do about one fact, in order. Each machine is called once for it and decides for itself; nothing is decided here.
+//! Effects of one fact on several machines, in order.
+//!
+//! Each machine is called once for it and decides for itself; nothing is decided here.
 //!
 //! One section for each subject: gossip and claims, owners for subnets, the sites of our own, journals, URLs on their way, hand-overs.
 

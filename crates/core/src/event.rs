@@ -1,4 +1,4 @@
-//! What happened, and what shall be done? The closed sets of causes and wishes between the crawler and the world.
+//! Events and commands: the closed sets of what happens to the crawler, and what it wants done.
 
 use crate::{
     allowance::Outlook,

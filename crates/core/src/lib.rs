@@ -1,6 +1,8 @@
-//! The decisions: pure, seeded, clockless. Facts come in as [`event::Event`]s, what is to be done goes out as [`event::Command`]s.
+//! The crawler's decisions as pure state machines, seeded and without a clock.
 //!
-//! Each machine answers one question and lives in a room of its own; [`crawler`] joins them. Two files use each other: `timers` is a table
+//! Facts come in as [`event::Event`]s, what is to be done goes out as [`event::Command`]s.
+//!
+//! Each machine answers one question and has a directory of its own; [`crawler`] joins them. Two files use each other: `timers` is a table
 //! of methods of the crawler, and the crawler goes through it.
 
 #![warn(unreachable_pub)]

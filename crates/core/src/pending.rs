@@ -1,4 +1,4 @@
-//! What is the answer to a question for that a member was asked?
+//! Questions to members that are not answered yet, each with what its answer is for.
 
 use nearcrawl_model::{
     cross_table::Pair, fetch::LocatedHost, ids::TransferId, opt_out::StatementId, ownership_map::MapPart, subnet::Subnet, url::Host,

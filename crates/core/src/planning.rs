@@ -1,4 +1,4 @@
-//! How deep, and at what cost? Before anything is fetched: from the curve of load against coverage that was measured (LL-46).
+//! Plans the depth and the cost of a crawl before anything is fetched, from the measured curve of load against coverage (LL-46).
 //!
 //! Every record tells for each level what it cost and how many external hosts it was the first to name. Added up over servers and
 //! levels these are figure 3 of the paper: load against coverage, one point a depth. The least depth whose coverage is enough is

@@ -1,4 +1,4 @@
-//! Which machine answers what a member asked, and which one waits for what a member answered?
+//! Dispatches members' requests to the machine that answers them, and members' answers to the machine that waits for them.
 
 use crate::{
     context::Context,

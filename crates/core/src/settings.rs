@@ -1,4 +1,4 @@
-//! How does an access point crawl, and what does it know when it starts?
+//! Settings of an access point: how it crawls, and what it knows when it starts.
 
 use crate::{
     crawl::{politeness::Politeness, scope::Scope, site::SiteRules},

@@ -1,4 +1,6 @@
-//! What one machine wants of another. [`crate::crawler::Crawler::settle_signals`] carries signals out in order, after the machine that gave them has returned.
+//! Signals: what one machine wants of another.
+//!
+//! [`crate::crawler::Crawler::settle_signals`] carries them out in order, after the machine that gave them has returned.
 
 use crate::routing::{acknowledgements::Acknowledgement, outbox::Item};
 use nearcrawl_hierarchy::Hierarchy;

@@ -1,6 +1,7 @@
-//! Signed statements of which every member keeps a copy: which versions are kept, who has not acknowledged them, with whom they are compared
-//! next, and what came of what people said here. Opt-outs and admissions are two kinds of them; which are kept, and what follows from them,
-//! is for their machines to decide.
+//! Signed statements of which every member keeps a copy.
+//!
+//! Kept here: which versions are kept, who has not acknowledged them, with whom they are compared next, and what came of what people said
+//! here. Opt-outs and admissions are two kinds of them; which are kept, and what follows from them, is for their machines to decide.
 //!
 //! Of each the greatest revision is kept; of two with one revision that with the greater digest. They are stored before they are told.
 

@@ -1,4 +1,4 @@
-//! What is done although nothing happened: every timer of every machine, in the order in which they are looked at.
+//! Every timer of every machine, in the order in which they are looked at.
 //!
 //! All share one grid of [`TICK`]: a run of the crawler is then the same whatever woke it up in between. What is due later than the next
 //! tick (a patience, a pause) is a moment in the machine's own state, compared when its timer runs.

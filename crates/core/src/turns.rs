@@ -1,4 +1,6 @@
-//! What waits in groups, each of which has its turn: a group with very many delays no other.
+//! Round-robin queue over groups.
+//!
+//! Each group has its turn: a group with very many items delays no other.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},

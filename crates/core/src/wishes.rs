@@ -1,5 +1,7 @@
-//! By which rules is a host crawled? Those of this access point's configuration, and those of the living surveys that want it: all members go
-//! by the same ones, whoever owns what.
+//! The rules by which a host is crawled.
+//!
+//! They are those of this access point's configuration, and those of the living surveys that want it: all members go by the same ones,
+//! whoever owns what.
 //!
 //! Of several wishes the deepest and politest count: the deepest level, the longest of each rest, the shortest interval between two runs,
 //! and evaluation if one of them wants it. The configuration's own wish counts where its scope, or a starting point that no survey names,

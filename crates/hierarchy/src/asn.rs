@@ -1,4 +1,4 @@
-//! Who announces which addresses? A reader of tables of routes, `first,last,AS number,"organisation"`.
+//! Reader of routing tables: `first,last,AS number,"organisation"`.
 //!
 //! The table gives two things: names for autonomous systems, by which organisations get names (the registry files say who holds which
 //! AS number), and ranges that are routed apart, which become nested networks.

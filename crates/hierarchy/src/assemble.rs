@@ -1,10 +1,11 @@
-//! How do prefixes become a tree? They are sorted, freed of duplicates, nested and numbered depth first; the result is the same for any
-//! order of the input.
+//! Makes a tree of prefixes.
+//!
+//! The prefixes are sorted, freed of duplicates, nested and numbered depth first; the result is the same for any order of the input.
 //!
 //! Rules where the material disagrees:
 //!
-//! * One prefix said twice: configuration beats registries' statistics, these beat WHOIS, then come tables of networks, of routes and of countries;
-//!   then the later date; then the smaller registry, organisation and country, so that the order of the files never matters.
+//! * One prefix said twice: configuration beats registries' statistics, these beat WHOIS, then come tables of networks, of routes and of
+//!   countries; then the later date; then the smaller registry, organisation and country, so that the order of the files never matters.
 //! * One prefix inside another: it hangs beneath the other, whoever holds it, and keeps its own organisation and country.
 //! * A holder with blocks in several countries stands beneath each of them, and is one organisation.
 

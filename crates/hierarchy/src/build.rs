@@ -1,9 +1,11 @@
-//! How is a hierarchy built? Files are read one by one, each taken whole or refused whole; then the tree is made of all.
+//! Builds a hierarchy from registry files.
 //!
-//! Equal inputs in any order give equal hashes: what files say of one prefix is ranked by kind, date and name (see the modules `assemble` and
-//! `build::merge`), never by who came first; and an organisation is called as WHOIS calls it, else as the smallest AS number that its registry
-//! assigned to it is called in the tables, else as its widest network; of several such names the alphabetically first. Spellings of one name
-//! become one (module `spelling`).
+//! Files are read one by one, each taken whole or refused whole; then the tree is made of all.
+//!
+//! Equal inputs in any order give equal hashes: what files say of one prefix is ranked by kind, date and name (see the modules `assemble`
+//! and `build::merge`), never by who came first; and an organisation is called as WHOIS calls it, else as the smallest AS number that its
+//! registry assigned to it is called in the tables, else as its widest network; of several such names the alphabetically first. Spellings
+//! of one name become one (module `spelling`).
 
 mod collected;
 mod merge;

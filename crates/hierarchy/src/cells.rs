@@ -1,4 +1,4 @@
-//! What does a cell of a table say? Prefixes, ranges, AS numbers and names, and lines that say nothing.
+//! Parsers for the cells of tables: prefixes, ranges, AS numbers and names; recognises lines without content.
 
 use super::{
     prefix::{Prefix, SHORTEST, family_bits},

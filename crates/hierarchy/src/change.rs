@@ -1,4 +1,6 @@
-//! May this hierarchy replace that one? What a rebuild changed, and whether the time between them explains so much change.
+//! Decides whether a rebuilt hierarchy may replace the present one.
+//!
+//! Compares what the rebuild changed with what the time between the two explains.
 //!
 //! Hierarchies are rebuilt every three months (IPMicra §4.1) and members keep what they own where the subnet stays. A rebuild with much
 //! more change than that time explains comes from a broken or forged file.

@@ -1,4 +1,4 @@
-//! How is a hierarchy written down? Columns in depth-first order, small numbers as varints: one byte string for one content.
+//! Encoding of a hierarchy: columns in depth-first order, small numbers as varints; one byte string for one content.
 
 use super::{
     columns::{Columns, Organisations},

@@ -1,4 +1,4 @@
-//! What is a hierarchy before its tables are made? Its content alone, as columns: subnets in depth-first order, and who holds them.
+//! The content of a hierarchy without its tables, as columns: subnets in depth-first order, and their holders.
 
 use super::{
     holders::Holder,

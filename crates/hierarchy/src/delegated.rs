@@ -1,4 +1,4 @@
-//! What does a registry's statistics file say? A streaming reader of delegated and delegated-extended files, line by line.
+//! Streaming reader of the registries' statistics files (delegated and delegated-extended), line by line.
 //!
 //! ```text
 //! 2|afrinic|20181013|9373|00000000|20181013|00000                 version line

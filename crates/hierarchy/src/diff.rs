@@ -1,4 +1,4 @@
-//! What would it mean to go from this hierarchy to that one? Subnets, addresses and organisations that stay, come, go or change.
+//! Difference between two hierarchies: subnets, addresses and organisations that stay, come, go or change.
 
 use super::{
     change::Change,

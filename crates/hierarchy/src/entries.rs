@@ -1,4 +1,4 @@
-//! How are millions of prefixes held while they are read? In two plain tables, 20 bytes an IPv4 prefix and 32 an IPv6 prefix.
+//! Compact tables of the prefixes while files are read: 20 bytes for an IPv4 prefix, 32 for an IPv6 prefix.
 
 use super::{prefix::Prefix, source::Place};
 use std::cmp::{Ordering, Reverse};

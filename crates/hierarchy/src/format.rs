@@ -1,4 +1,4 @@
-//! What kind of file is this? Told from its first lines, whatever its name.
+//! Recognises the format of a file from its first lines, whatever its name.
 
 use serde::Serialize;
 use std::{fmt, net::IpAddr};

@@ -1,5 +1,6 @@
-//! Which organisation is that? Holders are numbered in the order of their first mention; their texts lie one behind the other: a million
-//! take some 60 MB.
+//! Table of the holders of prefixes.
+//!
+//! Holders are numbered in the order of their first mention; their texts lie one behind the other: a million take some 60 MB.
 
 use std::hash::{BuildHasher, RandomState};
 

@@ -1,5 +1,6 @@
-//! How does an image come to be, and when is one believed? It is made from the packed snapshot where it is used; an image from a file is
-//! checked as a whole before it is opened.
+//! Images of a hierarchy: made and opened.
+//!
+//! An image is made from the packed snapshot where it is used; an image from a file is checked as a whole before it is opened.
 
 use super::{
     codec,

@@ -1,4 +1,4 @@
-//! What is in this snapshot file, before it is unpacked? A label in front of it, in a frame that zstd skips.
+//! Label of a snapshot file, readable without unpacking it: it stands in front, in a frame that zstd skips.
 //!
 //! ```text
 //! 0x184D2A5E u32 · length u32 · "NCRAWLLA" · version u32 · hash 32 · subnets u32 · newest source u32 (YYYYMMDD)

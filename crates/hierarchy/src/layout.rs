@@ -1,4 +1,4 @@
-//! What lies where in an image? Sections one after another; where each begins follows from how much there is of everything.
+//! Layout of an image: sections one after another; where each begins follows from the counts in the header.
 
 use super::lookup::{v4_slot_bits, v6_slot_bits};
 use std::ops::Range;

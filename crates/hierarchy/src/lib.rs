@@ -1,16 +1,18 @@
-//! Which subnet does this address live in? Registry files become a tree, the tree becomes a snapshot that every member shares.
+//! The hierarchy of subnets: registry files become a tree, and the tree a snapshot that every member shares.
 //!
 //! The tree is IPMicra's (§4.1), with the levels that today's registries publish:
 //!
 //! ```text
+//!
 //! root → registry → country → organisation → delegated block → nested networks …
+//!
 //! ```
 //!
-//! Only blocks and nested networks are subnets (something that can be owned); the levels above them are groups of
-//! subnets. [`Builder`] reads the files, [`Hierarchy`] answers. Subnets are numbered depth first ([`Position`]), so everything
-//! beneath any level is one contiguous range of numbers, and "who of my relatives is delegated already?" is a range query.
+//! Only blocks and nested networks are subnets (something that can be owned); the levels above them are groups of subnets. [`Builder`]
+//! reads the files, [`Hierarchy`] looks addresses up. Subnets are numbered depth first ([`Position`]), so everything beneath any level is
+//! one contiguous range of numbers, and which relatives of a subnet are delegated already is a range query.
 //!
-//! Whether a range is special (loopback, private) is not asked here: laboratories build hierarchies of loopback ranges.
+//! Whether a range is special (loopback, private) is not checked here: laboratories build hierarchies of loopback ranges.
 
 #![warn(unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! How large may a hierarchy be? Builders stop at these limits, and readers refuse what exceeds them.
+//! Limits on the size of a hierarchy: builders stop at them, and readers refuse what exceeds them.
 
 /// How many subnets a hierarchy may have: the world's WHOIS has about five million.
 pub(super) const MAX_SUBNETS: usize = 16_000_000;

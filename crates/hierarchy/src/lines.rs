@@ -1,4 +1,4 @@
-//! What are the lines of a file that may be anything? Read one by one, none kept longer than it may be, up to a largest file.
+//! Reads the lines of an untrusted file: one by one, up to a longest line and a largest file.
 
 use super::report::{LineError, ReadError, ReadReport};
 use std::io::{self, BufRead};

@@ -1,4 +1,4 @@
-//! Which is the smallest prefix around an address? Nested prefixes flattened into disjoint segments, found by binary search.
+//! Look-up of the smallest prefix around an address: nested prefixes flattened into disjoint segments, found by binary search.
 //!
 //! Both tables have an index of the upper bits in front, with about as many slots as there are segments, so that a search looks at
 //! few of them and touches few lines of memory:

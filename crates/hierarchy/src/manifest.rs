@@ -1,5 +1,6 @@
-//! How does a member get a hierarchy from untrusted peers? In chunks: a manifest has the digest of each chunk of the snapshot file, so
-//! that a wrong chunk is noticed when it arrives and requested again from another peer.
+//! Manifest of a snapshot file, for fetching it in chunks from untrusted peers.
+//!
+//! A manifest has the digest of each chunk, so that a wrong chunk is noticed when it arrives and requested again from another peer.
 //!
 //! A manifest proves nothing about the content, which is checked when the complete file is opened. It only fixes the bytes.
 

@@ -1,4 +1,4 @@
-//! Which networks lie inside the blocks? Readers of tables: nested networks (`prefix,country,asn,name`) and countries (`first,last,country`).
+//! Readers of two tables: nested networks (`prefix,country,asn,name`) and countries (`first,last,country`).
 
 use super::{
     cells::{name, prefix, range, says_nothing, system},

@@ -1,4 +1,4 @@
-//! Where does one WHOIS object end and the next begin? Attributes of the objects that are wanted; all others are skipped unread.
+//! Splits WHOIS files into objects; attributes of the wanted objects are returned, all others are skipped unread.
 //!
 //! ```text
 //! inetnum:      196.207.3.172 - 196.207.3.175      the first attribute names the class
@@ -8,8 +8,8 @@
 //!                                                  an empty line ends the object
 //! ```
 //!
-//! The registries' own form (RPSL) and ARIN's differ in their names only. Persons, roles, maintainers and whatever else is no network and no
-//! organisation never gets further than its first word: no personal data is taken in.
+//! The registries' own form (RPSL) and ARIN's differ in their names only. Persons, roles, maintainers and whatever else is no network and
+//! no organisation never gets further than its first word: no personal data is taken in.
 
 use super::{
     lines::{Line, Lines},

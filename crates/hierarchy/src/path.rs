@@ -1,4 +1,4 @@
-//! Why does this address belong to that subnet? The way from the root to it, for people.
+//! The path from the root of the hierarchy to a subnet, for display.
 
 use super::tree::{Hierarchy, Organisation, Position};
 use nearcrawl_model::subnet::Subnet;

@@ -1,4 +1,4 @@
-//! How is a range of addresses written as prefixes? Numbers for addresses, and the cutting of ranges at prefix boundaries.
+//! Prefix arithmetic: addresses as numbers, and ranges cut at prefix boundaries.
 
 use nearcrawl_model::subnet::Subnet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

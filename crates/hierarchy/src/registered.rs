@@ -1,4 +1,4 @@
-//! What does a WHOIS object say of a network or its holder? Five registries' attributes become one kind of record.
+//! Networks and their holders from WHOIS objects: the attributes of five registries become one kind of record.
 //!
 //! * RPSL (AFRINIC, APNIC, RIPE NCC): `org:` names the holder, else the first `mnt-by:` that is not a registry's own.
 //! * LACNIC: RPSL with prefixes like `24.232.16/24`; `ownerid:` names the holder, else `owner:`.

@@ -1,5 +1,6 @@
-//! Who is related to whom? Parents and children of a subnet, and the way up from it. Everything beneath a level is one range
-//! of positions, so that nothing needs to be collected.
+//! Parents and children of a subnet, and the way up from it.
+//!
+//! Everything beneath a level is one range of positions, so that nothing needs to be collected.
 
 use super::{
     layout::Section,

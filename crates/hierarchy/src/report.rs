@@ -1,4 +1,4 @@
-//! What did a file contain, and is it accepted? Counts of all lines, and the rules by which a file is refused.
+//! Report on a file that was read: counts of all lines, and the rules by which a file is refused.
 
 use super::format::Format;
 use nearcrawl_model::view::counted;

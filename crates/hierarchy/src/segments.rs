@@ -1,4 +1,4 @@
-//! Who has which stretch of addresses? Nested prefixes, laid out as disjoint segments one after another.
+//! Flattens nested prefixes into disjoint segments, one after another, each with its owner.
 
 use super::{lookup::NOBODY, prefix::Prefix};
 

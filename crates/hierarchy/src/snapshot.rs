@@ -1,4 +1,6 @@
-//! How do members share a hierarchy? As one file, identified by the hash of its content, and accepted only if every byte is right.
+//! Snapshot file of a hierarchy, as members share it.
+//!
+//! It is identified by the hash of its content, and accepted only if every byte is right.
 //!
 //! ```text
 //! label · zstd( magic 8 · version u32 · content length u64 · content · sources length u32 · sources · SHA-256 of all before )

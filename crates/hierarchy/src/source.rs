@@ -1,4 +1,4 @@
-//! Which files is a hierarchy from, and where do they say that a holder is? Names and dates of sources; registry and country.
+//! Sources of a hierarchy: names and dates of its files, and the registry and country they give for a holder.
 
 use serde::{Deserialize, Serialize};
 

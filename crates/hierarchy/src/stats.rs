@@ -1,4 +1,4 @@
-//! How large is the hierarchy? Counts by level and registry, height and memory.
+//! Size of a hierarchy: counts by level and registry, height and memory.
 
 use super::{
     source::Source,

@@ -1,4 +1,4 @@
-//! Which tables follow from the content? Parents, groups, members and look-up tables, written straight into the image.
+//! Derives the tables of an image from the content: parents, groups, members and look-up tables, written straight into the image.
 
 use super::{
     columns::Columns,

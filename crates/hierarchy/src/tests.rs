@@ -1,4 +1,4 @@
-//! Does the hierarchy answer what a plain reading of the files would?
+//! Tests of the hierarchy against a plain reading of the same files.
 
 mod change;
 mod hostile;

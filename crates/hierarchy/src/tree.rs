@@ -1,4 +1,4 @@
-//! What is known of a subnet? The immutable hierarchy: sorted arrays by position, and every question that is asked of it.
+//! The immutable hierarchy: sorted arrays by position, and the queries on it.
 
 use super::{
     label::Label,

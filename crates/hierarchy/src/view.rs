@@ -1,4 +1,4 @@
-//! Where is everything in an image? Its header and its sections, read in place.
+//! Reads an image in place: its header and its sections.
 //!
 //! ```text
 //! header of 144 bytes: magic 8 · version u32 · 0 u32 · hash of the content 32 · SHA-256 of the sources 32 · 13 counts u32 · zeros

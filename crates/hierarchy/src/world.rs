@@ -1,4 +1,4 @@
-//! Which hierarchy is used if none is configured? The world's, compiled into the program from the registries' published statistics.
+//! The built-in hierarchy of the world, used if none is configured; made from the registries' published statistics.
 //!
 //! data/ATTRIBUTION.md says from which files, of which dates and under which licence.
 

@@ -1,5 +1,7 @@
-//! `nearcrawl lab census` with the daemons of another build: `cargo run -p nearcrawl-lab --example census -- PROGRAM SEED HOSTS DAEMONS RUNS KILLS`.
-//! So the daemons of an earlier version can be held against the same reference.
+//! Runs `nearcrawl lab census` with the daemons of another build.
+//!
+//! Usage: `cargo run -p nearcrawl-lab --example census -- PROGRAM SEED HOSTS DAEMONS RUNS KILLS`. So the daemons of an earlier version can
+//! be held against the same reference.
 
 use nearcrawl_lab::census::{CensusPlan, run_program};
 use std::process::ExitCode;

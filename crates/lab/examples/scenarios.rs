@@ -1,7 +1,7 @@
 //! Plays scenarios with several seeds each and prints a table of the verdicts: `make scenarios`.
 //!
-//! Arguments: `--seeds FIRST..END` (1..4 if missing), then files, or beginnings of the names of shipped scenarios (all if none is named). The
-//! verdicts are in the table; the exit status is 65 if a file is wrong, else 0.
+//! Arguments: `--seeds FIRST..END` (1..4 if missing), then files, or beginnings of the names of shipped scenarios (all if none is named).
+//! The verdicts are in the table; the exit status is 65 if a file is wrong, else 0.
 
 use nearcrawl_lab::scenario::{
     Matrix, Verdict,

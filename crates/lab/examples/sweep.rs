@@ -1,10 +1,10 @@
 //! Plays scenarios made from seeds and prints one table of what came of them: `make sweep` and `make chaos`.
 //!
-//! Options: `--seeds FIRST..END` (the last one not included), `--members N`, `--minutes N` (twenty quiet ones follow), `--resume FILE` (runs
-//! that the file has are not played again, and new ones are appended to it), `--allow PROMISE=N,…` (so many seeds may break this promise; a
-//! change of behaviour draws other courses, so which seeds they are says nothing), `--scenario FILE` (this is played in their place),
-//! `--log FILE` and `--label TEXT` (a line of the table is appended to the file, beginning with the label). Exit status: 0 if no promise was
-//! broken by more seeds than are allowed, 1 if not, 65 if an option or a file is wrong.
+//! Options: `--seeds FIRST..END` (the last one not included), `--members N`, `--minutes N` (twenty quiet ones follow), `--resume FILE`
+//! (runs that the file has are not played again, and new ones are appended to it), `--allow PROMISE=N,…` (so many seeds may break this
+//! promise; a change of behaviour draws other courses, so which seeds they are says nothing), `--scenario FILE` (this is played in their
+//! place), `--log FILE` and `--label TEXT` (a line of the table is appended to the file, beginning with the label). Exit status: 0 if no
+//! promise was broken by more seeds than are allowed, 1 if not, 65 if an option or a file is wrong.
 
 use nearcrawl_lab::scenario::{Failover, Verdict, file::Scenario};
 use serde::{Deserialize, Serialize};

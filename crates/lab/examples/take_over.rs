@@ -1,4 +1,6 @@
-//! How long are the subnets of a dead member nobody's? `take_over [MEMBERS [SUBNETS [SEED]]]`, 12 and 100,000 if missing, prints JSON.
+//! Measures how long the subnets of a dead member have no owner.
+//!
+//! `take_over [MEMBERS [SUBNETS [SEED]]]`, 12 and 100,000 if missing, prints JSON.
 
 use nearcrawl_lab::scenario::take_over::TakeOverTrial;
 use std::process::ExitCode;

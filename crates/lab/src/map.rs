@@ -1,4 +1,4 @@
-//! How long does a newcomer take to get the ownership map, and what does it cost? Two crawlers and the messages between them.
+//! Trial of how long a newcomer takes to get the ownership map, and at what cost: two crawlers and the messages between them.
 //!
 //! Each message is encoded and decoded as on the wire, and takes half a round trip. What a crawler does with it takes as long as it
 //! computes on this machine, one message after the other, so that the time on the trial's clock is what one core and the network need.

@@ -1,9 +1,9 @@
-//! Which pages must a crawl fetch? A traversal by the crawler's rules, written without the crawler, to compare it with.
+//! Oracle: the pages a crawl must fetch, by a traversal with the crawler's rules, written without the crawler, to compare it with.
 //!
-//! The rules: a seed and every external link in scope is a starting URL at level 0 of its host's tree; a host belongs to the
-//! tree of its nearest ancestor that is a starting host, else it starts its own, named without `www.`, and then its root page is a starting URL too;
-//! an internal link is one level deeper; a redirect keeps the level; robots.txt and the depth are obeyed; one query URL is
-//! asked of each script; what is no HTML page is fetched once and has no links.
+//! The rules: a seed and every external link in scope is a starting URL at level 0 of its host's tree; a host belongs to the tree of its
+//! nearest ancestor that is a starting host, else it starts its own, named without `www.`, and then its root page is a starting URL too; an
+//! internal link is one level deeper; a redirect keeps the level; robots.txt and the depth are obeyed; one query URL is asked of each
+//! script; what is no HTML page is fetched once and has no links.
 //!
 //! Levels are corrected until nothing gets shallower, so the outcome does not depend on the order of discovery, with two
 //! exceptions, which worlds made for exact comparison avoid: which query URL of a script comes first, and which of two starting

@@ -1,4 +1,4 @@
-//! How are the experiments' files read? Record by record, up to a limit, and every refusal says which file, which line, and what to do.
+//! Reads the experiments' files record by record, up to a limit; every refusal says which file, which line, and what to do.
 
 use csv::StringRecord;
 use nearcrawl_model::view::counted;

@@ -1,4 +1,6 @@
-//! Do the inputs that fuzzing found still pass? The targets stand in `fuzz/targets`; `make fuzz` looks for more.
+//! Replays the inputs that fuzzing found.
+//!
+//! The targets are in `fuzz/targets`; `make fuzz` looks for more.
 
 #[path = "../../../fuzz/targets/corpus.rs"]
 mod corpus;

@@ -1,4 +1,4 @@
-//! Who is a member? An access point is its Ed25519 public key, written as libp2p writes peer ids.
+//! Identity of a member: an access point is its Ed25519 public key, written as libp2p writes peer ids.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{fmt, str::FromStr};

@@ -1,4 +1,4 @@
-//! What changed since the run before, and what did each level of a site cost and bring?
+//! Accounts of a run: what changed since the run before, and what each level of a site cost and brought.
 
 use super::{time::Millis, view::counted};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Which addresses may be contacted? Global ones on the allowed ports, what the operator opened, and never ourselves.
+//! Policy on the addresses that may be contacted: global ones on the allowed ports, what the operator opened, and never our own.
 //!
 //! The tables follow IANA's registries of special-purpose addresses. An address that carries another one inside (mapped,
 //! NAT64, 6to4, Teredo) is judged by what it carries, because that is where the packets go in the end.

@@ -1,4 +1,4 @@
-//! Who may be a member? Certificates and expulsions, signed offline by the swarm's root key, or by a member that the root made an inviter.
+//! Certificates and expulsions of members, signed offline by the swarm's root key, or by a member that the root made an inviter.
 //!
 //! A chain has at most two links: the root certifies members and inviters, an inviter certifies members. Expulsions hold for ever: the root
 //! expels anybody, an inviter those whom it invited. What an expelled member certified is void, too: inviters answer for whom they invited.

@@ -1,4 +1,4 @@
-//! Who owns a subnet? Claims say it: signed by the owner, ordered by epoch.
+//! Claims of ownership of a subnet, signed by the owner and ordered by epoch.
 
 use super::{
     access_point::{AccessPoint, ShortId},

@@ -1,4 +1,4 @@
-//! How do two splits go together? One member's sums by the values of two dimensions, of a limited number of cells.
+//! Cross table of two splits: one member's sums by the values of two dimensions, with a limited number of cells.
 
 use super::{
     access_point::AccessPoint,

@@ -1,5 +1,6 @@
-//! How far is it from one access point to the others? Round-trip times over the connections between members, published by the member that
-//! measured them.
+//! Distances between access points.
+//!
+//! These are round-trip times over the connections between members, published by the member that measured them.
 
 use super::access_point::{AccessPoint, ShortId};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! How many different hosts, domains and addresses are there? Of each member sketches of its sets, whose union is counted: unlike sums over
-//! servers, which count twice what two servers name.
+//! Counts of different hosts, domains and addresses over several members.
+//!
+//! Each member gives sketches of its sets, whose union is counted: unlike sums over servers, which count twice what two servers name.
 
 use super::{
     access_point::AccessPoint,

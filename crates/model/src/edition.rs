@@ -1,4 +1,4 @@
-//! Which edition of the hierarchy is meant, and who votes for it?
+//! Editions of the hierarchy, and the votes for them.
 
 use super::{access_point::AccessPoint, time::WallTime};
 use serde::{Deserialize, Serialize};

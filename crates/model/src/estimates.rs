@@ -1,7 +1,8 @@
-//! What do totals come to where only a sample of the hosts of an address was visited? Estimates with their errors, which add up.
+//! Estimates of totals, with their errors, where only a sample of the hosts of an address was visited.
 //!
 //! An address with many hosts is a stratum: its hosts are visited in the order of a keyed hash, so those visited are a simple random sample
-//! of those known (docs/ALGORITHMS.md, "Addresses with many hosts"). Strata are independent: their estimates add up, and so do the variances.
+//! of those known (docs/ALGORITHMS.md, "Addresses with many hosts"). Strata are independent: their estimates add up, and so do the
+//! variances.
 
 use super::{
     summary::{Counts, Dimension, MAX_VALUE, MAX_VALUES},

@@ -1,4 +1,4 @@
-//! What did the accessibility rules find in a page? Failures, as far as the markup alone shows them.
+//! Results of the accessibility rules on a page: failures, as far as the markup alone shows them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
-//! Pages and links on their way to a reader. As with servers, each row is the JSON that its owner writes; here are the fields that this version
-//! knows, and the place at which a reader goes on.
+//! Pages and links on their way to a reader.
+//!
+//! As with servers, each row is the JSON that its owner writes; here are the fields that this version knows, and the place at which a
+//! reader goes on.
 
 use super::{
     access_point::AccessPoint,

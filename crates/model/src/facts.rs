@@ -1,4 +1,6 @@
-//! What do a server's answers say of it besides their pages? Each [`Fact`] is read off answers that are asked for anyway.
+//! Facts about a server from its answers, besides their pages.
+//!
+//! Each [`Fact`] is read off answers that are requested anyway.
 //!
 //! Most facts are written down once a run, when they are met for the first time; a journal has a few hundred bytes of them.
 

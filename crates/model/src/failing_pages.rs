@@ -1,4 +1,4 @@
-//! Which pages of a site fail which rule, and in which line? A sample, for those who want to see for themselves.
+//! Sample of the pages of a site that fail a rule, with rule and line, for readers who want to check for themselves.
 
 use super::{evaluation::Rule, fingerprint::Fingerprint, url::PageUrl};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,5 +1,6 @@
-//! What is requested of a web server or of the DNS, and how can it end? Every outcome is typed, so that a refusal is not taken for a
-//! failure of the server.
+//! Requests to web servers and the DNS, and their outcomes.
+//!
+//! Every outcome is typed, so that a refusal is not taken for a failure of the server.
 
 use super::{
     access_point::AccessPoint,

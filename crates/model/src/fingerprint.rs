@@ -1,4 +1,4 @@
-//! How is a URL remembered? By a keyed 64-bit fingerprint: short, equal at every member, and not to be forged by a web site.
+//! Keyed 64-bit fingerprints of URLs: short, equal at every member, and not to be forged by a web site.
 
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;

@@ -1,8 +1,9 @@
-//! How does a member ask one that it does not reach? A third member passes the question on. The asker seals it with a signature, and who
-//! is asked seals the answer together with the digest of the question. So the third member can drop either, but neither invent nor change
-//! them.
+//! Questions and answers forwarded by a third member, where two members cannot reach each other.
 //!
-//! Nor can it keep a question and deliver it later or twice: who is asked gives out a [`Token`] with each answer, takes only questions
+//! The asker seals the question with a signature, and the member asked seals the answer together with the digest of the question. So the
+//! third member can drop either, but neither invent nor change them.
+//!
+//! Nor can it keep a question and deliver it later or twice: the member asked gives out a [`Token`] with each answer, takes only questions
 //! that name a recent one of its own, and each of them once.
 
 use super::{access_point::AccessPoint, message::MAX_MESSAGE};

@@ -1,4 +1,4 @@
-//! Which of the many things under way is meant? Numbers that name one of them, a type for each kind, so that none passes for another.
+//! Numbers that identify work under way, a type for each kind, so that none passes for another.
 //!
 //! None of them outlives the process that made it, and none is sent to another member. Only numbers of sites are stored.
 

@@ -1,4 +1,4 @@
-//! What happened at a site? Its journal: the only thing that is stored, copied to replicas and handed over.
+//! The journal of a site: the only thing that is stored, copied to replicas and handed over.
 //!
 //! A site tree is the fold of its journal. A new owner who reads it knows which pages were fetched, which wait, what robots.txt
 //! said and when the server was last asked, without asking the server again.

@@ -1,4 +1,6 @@
-//! Plain values that all other crates use: URLs, hosts, subnets, claims, journals, messages, views. No decisions, no input or output.
+//! Plain values that all other crates use: URLs, hosts, subnets, claims, journals, messages, views.
+//!
+//! No decisions, no input or output.
 
 #![warn(unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! What does a page link to? All URLs of a page in one allocation, because most of them are known already and are dropped soon.
+//! The links of a page: all URLs in one allocation, because most of them are known already and are dropped soon.
 
 use super::{
     fingerprint::Fingerprint,

@@ -1,4 +1,4 @@
-//! What do access points send each other? Requests and responses between members, gossip to all members, and what non-members may ask.
+//! Messages of access points: requests and responses between members, gossip to all members, and requests of non-members.
 //!
 //! Encoded with postcard. New variants go to the end; another meaning needs another protocol version.
 

@@ -1,8 +1,10 @@
-//! Who wants no requests? An opt-out names a host, a domain or a range of addresses; every member keeps a copy and asks nothing there.
+//! Opt-outs of web sites from requests.
 //!
-//! Members speak for themselves only: each signs what it saw of a proof, or what its operator ordered, as a [`Statement`] that says "stop" or
-//! "go". Of two statements of one member about one thing the one with the greater revision counts, and of two with one revision that with
-//! the greater digest; dates are shown and decide nothing. What the statements of several members come to is for each member to judge.
+//! An opt-out names a host, a domain or a range of addresses; every member keeps a copy and requests nothing there.
+//!
+//! Members speak for themselves only: each signs what it saw of a proof, or what its operator ordered, as a [`Statement`] that says "stop"
+//! or "go". Of two statements of one member about one thing the one with the greater revision counts, and of two with one revision that
+//! with the greater digest; dates are shown and decide nothing. What the statements of several members come to is for each member to judge.
 
 use super::{access_point::AccessPoint, claim::SIGNATURE_BYTES, subnet::Subnet, time::WallTime, url::Host};
 use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};

@@ -1,5 +1,4 @@
-//! Who owned this subnet before, and what was learnt of it? The ownership history, which each owner leaves to the next beside the
-//! journals.
+//! Ownership history of a subnet: its earlier owners and what they learnt, which each owner leaves to the next beside the journals.
 
 use super::{access_point::AccessPoint, claim::ClaimReason, time::WallTime};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Where do two members' ownership maps differ? Parts of the map, their digests, and what one member asks of another's part.
+//! Comparison of two members' ownership maps: parts of a map, their digests, and what one member requests of another's part.
 //!
 //! Each subnet has a place: 64 bits of the SHA-256 of its address and length. A part is the claims of all subnets whose places begin with
 //! certain bits: the whole map at depth 0, one of 32 parts of a part at each further depth. The digest of a part follows from its claims

@@ -1,4 +1,6 @@
-//! How is a message made smaller on its way? Journal rows and claims repeat themselves: longer messages are packed with zstd.
+//! Compression of messages.
+//!
+//! Journal rows and claims repeat themselves: longer messages are packed with zstd.
 //!
 //! The first byte says how: 0, what follows is the message; 1, it is packed, and says first how long the message is. That is checked before
 //! anything is unpacked, so a small message from elsewhere does not become more than its reader allows.

@@ -1,12 +1,12 @@
-//! How do the messages of one stream become smaller? Each refers to what was said on that stream before.
+//! Compression of the messages of one stream: each refers to what was sent on that stream before.
 //!
 //! Two members say much the same to each other again and again: their keys, the subnets and hosts of their journals, sums of which a few
 //! numbers changed. Both ends of a stream keep the last [`WINDOW`] bytes that were said on it in one direction, and a message names the
 //! places in there of what it repeats (as in LZ77). So a ping of SWIM, which consists of two keys and addresses, takes some ten bytes.
 //!
-//! A message is a row of steps: a byte with two numbers of four bits, so many bytes that are new, and how far back the bytes are that follow
-//! them, and how many these are. Each number is in the byte if it is less than 15, else the rest of it follows in groups of seven bits. The
-//! result is packed once more ([`super::packed`]) if it is long.
+//! A message is a row of steps: a byte with two numbers of four bits, so many bytes that are new, and how far back the bytes are that
+//! follow them, and how many these are. Each number is in the byte if it is less than 15, else the rest of it follows in groups of seven
+//! bits. The result is packed once more ([`super::packed`]) if it is long.
 
 use super::packed::{UnpackError, pack, unpack};
 

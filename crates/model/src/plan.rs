@@ -1,4 +1,4 @@
-//! What will a crawl cost, and what will it find? The answer of a plan, for people and programs.
+//! Plan of a crawl: its estimated cost and coverage, for people and programs.
 
 use super::time::Millis;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What does the run before know of a page, so that this one need not download it again?
+//! What the previous run knows of a page, so that this run need not download it again.
 
 use super::{
     evaluation::{Evaluation, RULE_SET},

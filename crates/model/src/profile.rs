@@ -1,4 +1,4 @@
-//! What does a member tell the others of itself, if its operator chose so? A name, and what its limits leave it to do.
+//! Profile of a member, published if its operator chose so: a name, and what its limits leave it to do.
 
 use super::access_point::AccessPoint;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,5 +1,7 @@
-//! Who probed what, and when? A receipt is signed by the prober and names the receipt before it, so that a search cannot hide its probes
-//! from the member that it asks next.
+//! Signed receipts of probes.
+//!
+//! A receipt is signed by the prober and names the receipt before it, so that a search cannot hide its probes from the member that it asks
+//! next.
 
 use super::{access_point::AccessPoint, subnet::Subnet, time::WallTime};
 use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};

@@ -1,4 +1,4 @@
-//! What is known of a server after a run? Its record: counts and outcomes, folded from its journal.
+//! Record of a server after a run: counts and outcomes, folded from its journal.
 
 use super::{
     account::{Changes, LevelCounts},

@@ -1,4 +1,4 @@
-//! Which members keep copies of journals, and which of their databases are meant?
+//! Replicas of journals: the members that keep copies, and identifiers of their databases.
 
 use super::access_point::AccessPoint;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! Did the swarm make a request to an address at a certain time, and by which rule? What each member's log of requests says, for the owner of a
-//! web site who asks: time, rule and host of each request, and no more of it.
+//! Queries to members' logs of requests: whether the swarm made a request to an address at a certain time, and by which rule.
+//!
+//! The answer is for the owner of a web site who asks: time, rule and host of each request, and no more of it.
 
 use super::{access_point::AccessPoint, ownership_map::at_most, time::WallTime, url::Host};
 use serde::{Deserialize, Deserializer, Serialize, de};

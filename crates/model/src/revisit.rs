@@ -1,4 +1,4 @@
-//! Is a page the same as in the run before? What servers say of its version, and a number taken of its content.
+//! Comparison of a page with its version of the run before: the server's validators, and a number computed from the content.
 
 use serde::{Deserialize, Serialize};
 

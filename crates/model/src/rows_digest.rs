@@ -1,4 +1,6 @@
-//! Do two copies of a journal begin with the same rows? Compared by digests, so that only those rows travel that differ or are missing.
+//! Digests of the first rows of a journal.
+//!
+//! Two copies are compared by digests, so that only those rows are sent that differ or are missing.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

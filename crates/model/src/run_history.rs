@@ -1,5 +1,6 @@
-//! What did a site come to in each of its runs? One small summary a run, kept for years: the journal of each run begins with those of all
-//! runs before it.
+//! Summaries of a site's runs.
+//!
+//! There is one small summary for each run, kept for years: the journal of each run begins with those of all runs before it.
 
 use super::{
     evaluation::EvaluationCounts,

@@ -1,4 +1,4 @@
-//! What did one run come to? The sums of it over the servers that have it on record, each where it was then.
+//! Totals of one run: sums over the servers that have it on record, each where it was then.
 
 use super::{
     facts::{family_word, language_word, rule_set_word, software_word},

@@ -1,4 +1,4 @@
-//! Is this page of a site known already, and at which level? The requests to the seen set and its answers.
+//! Requests to the seen set and its answers: whether a page of a site is known already, and at which level.
 //!
 //! The seen set is on disk, so it is asked in batches: one visit with the links it found, and one answer to each link.
 

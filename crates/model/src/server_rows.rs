@@ -1,5 +1,6 @@
-//! Records of servers on their way to a reader: each as the JSON that its owner writes, so that a reader of another version keeps what it
-//! does not know, and who passes them on need not understand them.
+//! Records of servers on their way to a reader, each as the JSON that its owner writes.
+//!
+//! So a reader of another version keeps what it does not know, and who passes them on need not understand them.
 
 use super::{
     access_point::AccessPoint, ownership_map::at_most, record::ServerRecord, run_history::RunSummary, survey::SurveyMark, url::Host,

@@ -1,9 +1,10 @@
-//! How many different ones were there, at several members together? A set in at most 3 KiB that only says how large it is; two merge into
-//! the sketch of their union.
+//! Sketches of sets for counting distinct elements over several members.
 //!
-//! Up to [`MAX_LISTED`] things are kept as 40 bits of their keyed fingerprints, and counted exactly. Beyond that a HyperLogLog (Flajolet, Fusy,
-//! Gandouet, Meunier 2007) of 4,096 registers stands in for them, read by the estimator of Ertl (arXiv:1702.01284, algorithm 6), which
-//! needs no corrections for small counts. Its standard error is 1.04/√4096 = 1.6 %.
+//! A set takes at most 3 KiB and only says how large it is; two merge into the sketch of their union.
+//!
+//! Up to [`MAX_LISTED`] things are kept as 40 bits of their keyed fingerprints, and counted exactly. Beyond that a HyperLogLog (Flajolet,
+//! Fusy, Gandouet, Meunier 2007) of 4,096 registers stands in for them, read by the estimator of Ertl (arXiv:1702.01284, algorithm 6),
+//! which needs no corrections for small counts. Its standard error is 1.04/√4096 = 1.6 %.
 
 use super::fingerprint::Fingerprint;
 use serde::{Deserialize, Serialize};

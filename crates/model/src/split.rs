@@ -1,4 +1,4 @@
-//! By what can rows of servers be told apart? By what owners sum by, and by what only a reader of their rows can.
+//! Dimensions by which rows of servers are split: those that owners sum by, and those that only a reader of their rows can.
 
 use super::summary::Dimension;
 

@@ -1,4 +1,4 @@
-//! What is owned? A subnet: one prefix of the shared hierarchy, the unit of delegation, ownership and migration (IPMicra §4.2).
+//! A subnet: one prefix of the shared hierarchy, the unit of delegation, ownership and migration (IPMicra §4.2).
 
 use ipnetwork::IpNetwork;
 use serde::{Deserialize, Serialize};

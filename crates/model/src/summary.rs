@@ -1,4 +1,4 @@
-//! What do many records add up to? Mergeable counts by a few dimensions.
+//! Summaries of many records: mergeable counts by a few dimensions.
 
 use super::{
     access_point::AccessPoint,

@@ -1,5 +1,6 @@
-//! What is studied? A survey names hosts, by a list or by a scope, and says how they are to be crawled; it is signed by the access point that
-//! made it, and every member keeps a copy.
+//! Surveys: which hosts are studied, and how they are to be crawled.
+//!
+//! A survey names hosts, by a list or by a scope; it is signed by the access point that made it, and every member keeps a copy.
 //!
 //! Only its creator changes it, by a further revision: of two that are signed the one with the greater number counts, and of two with one
 //! number the one with the greater digest, so that all members come to the same one in whatever order they hear of them. Dates decide

@@ -1,4 +1,4 @@
-//! What did a member's probes of a survey's sample measure? Its rows of the matrix of members and servers.
+//! Results of a member's probes of a survey's sample: its rows of the matrix of members and servers.
 
 use super::{
     access_point::AccessPoint,

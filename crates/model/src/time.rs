@@ -1,4 +1,4 @@
-//! What time is it? Two clocks, never mixed: the boot clock decides, the wall clock is shown to people.
+//! Two clocks, never mixed: the boot clock, by which decisions are made, and the wall clock, which is shown to people.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{fmt, str::FromStr};

@@ -1,5 +1,7 @@
-//! What changed between two runs? Like is compared with like: only servers that were measured in both runs count, so a server that did not
-//! answer, or that one of the runs did not know, changes no figure; those are counted apart.
+//! Changes between two runs.
+//!
+//! Like is compared with like: only servers that were measured in both runs count, so a server that did not answer, or that one of the runs
+//! did not know, changes no figure; those are counted apart.
 
 use super::{
     facts::software_word,

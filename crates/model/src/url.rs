@@ -1,4 +1,4 @@
-//! Which page, on which host? URLs and hosts in one canonical form, so that equal pages are equal texts.
+//! URLs and hosts in one canonical form, so that equal pages are equal texts.
 
 mod host;
 mod join;

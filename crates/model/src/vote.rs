@@ -1,5 +1,7 @@
-//! Who decides that a subnet has a new owner? The voters of a numbered list: more than half of them (of seven and more, more than two thirds)
-//! accept each claim, and an owner fetches only while as many have renewed its lease.
+//! Votes on the ownership of subnets.
+//!
+//! The voters of a numbered list decide: more than half of them (of seven and more, more than two thirds) accept each claim, and an owner
+//! fetches only while as many have renewed its lease.
 //!
 //! Both need the votes of the same list, so any two of these groups have a voter in common: one that accepted a claim renews the lease of
 //! the owner before no more.

@@ -1,5 +1,7 @@
-//! Do members of the next release understand this one's? The encodings of every message, claim and journal row, as protocol 5 has them,
-//! are in `frozen/protocol-5.txt`: today's code must write the same bytes, and read them as the same values.
+//! Tests that the encodings of every message, claim and journal row stay as protocol 5 has them.
+//!
+//! Members of the next release must understand this one's: today's code must write the bytes in `frozen/protocol-5.txt`, and read them as
+//! the same values.
 //!
 //! `make frozen` appends the encodings of values that are new in [`values`]; it changes no line that is there. A line may change only as
 //! long as no release has the protocol: delete the file and run it again.

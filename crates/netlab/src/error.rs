@@ -1,4 +1,4 @@
-//! Why there is no virtual network here.
+//! Reasons why there is no virtual network here.
 
 use std::io;
 

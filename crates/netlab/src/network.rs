@@ -1,4 +1,6 @@
-//! What happens to a packet? Where it goes, how long it takes, whether it is lost. Pure: time is an argument, chance has a seed.
+//! Fate of a packet: where it goes, how long it takes, whether it is lost.
+//!
+//! Pure: time is an argument, chance has a seed.
 
 use crate::{NetlabError, Router};
 use std::{

@@ -1,4 +1,4 @@
-//! Which packets does a router let through, and under which address? Written for nftables.
+//! Rules of a router for nftables: which packets it lets through, and under which address.
 
 use std::{fmt::Write, net::Ipv4Addr};
 

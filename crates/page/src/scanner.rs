@@ -1,4 +1,4 @@
-//! What does a page say? Where it links to, and whether robots may index it and follow its links.
+//! Scanner of HTML pages: where a page links to, and whether robots may index it and follow its links.
 //!
 //! One walk over the bytes, without a tree and without recursion: linear for any input. What is markup and what is text is
 //! decided as the HTML standard's tokenizer decides it; the tests compare the two.

@@ -1,6 +1,8 @@
-//! Does any input break a target? libFuzzer runs the one that the environment variable `FUZZ_TARGET` names, like `model/claim`, and this
-//! measures what memory each run takes. With `CORPUS` it does something with the corpora instead (`nearcrawl_fuzz::files`): a program
-//! of its own would lack what instrumented code calls.
+//! Runs a fuzz target with libFuzzer.
+//!
+//! The target is the one that the environment variable `FUZZ_TARGET` names, like `model/claim`; this measures what memory each run takes.
+//! With `CORPUS` it does something with the corpora instead (`nearcrawl_fuzz::files`): a program of its own would lack what instrumented
+//! code calls.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
-//! Where do lines go while it crawls? To files that a later call goes on with, or to standard output and pipes that somebody reads.
+//! Where the lines of a crawl go: files that a later call goes on with, or standard output and pipes that somebody reads.
 //!
-//! A file is written before what it says is recorded in the state directory, so after a kill it may have lines that the state does not know:
-//! these are taken out when the same crawl goes on. So each page is in it once.
+//! A file is written before what it says is recorded in the state directory, so after a kill it may have lines that the state does not
+//! know: these are taken out when the same crawl goes on. So each page is in it once.
 
 use crate::cli::error::CommandError;
 use nearcrawl_model::journal::JournalKey;

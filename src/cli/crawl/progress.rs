@@ -1,4 +1,4 @@
-//! How far is a crawl? A bar on a terminal, else a line now and then; on standard error.
+//! Progress of a crawl: a bar on a terminal, else a line now and then; on standard error.
 
 use crate::cli::table::bytes;
 use indicatif::{ProgressBar, ProgressStyle};

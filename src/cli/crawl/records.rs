@@ -1,7 +1,7 @@
 //! The records of `--out`: one a server, as soon as it has finished.
 //!
-//! A server that goes on, because a page of another one names something new there, gets another line, and the last one counts. When the crawl
-//! ends a file has one line a server.
+//! A server that goes on, because a page of another one names something new there, gets another line, and the last one counts. When the
+//! crawl ends a file has one line a server.
 
 use super::{outputs::Sink, rows::line_of};
 use nearcrawl_model::{record::ServerRecord, url::Host};

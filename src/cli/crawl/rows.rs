@@ -1,5 +1,6 @@
-//! What is one line of `--pages`, and one of `--links`? Names are those of `export pages` and `export links`, and of Common Crawl's index where
-//! they mean the same.
+//! Lines of `--pages` and of `--links`.
+//!
+//! Names are those of `export pages` and `export links`, and of Common Crawl's index where they mean the same.
 
 use nearcrawl_model::{
     fetch::FetchError,

@@ -1,4 +1,4 @@
-//! Where does a crawl begin, and of which of these URLs was nothing fetched, and why?
+//! Starting points of a crawl, and why nothing was fetched of some of them.
 
 use crate::{
     cli::{

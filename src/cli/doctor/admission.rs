@@ -1,4 +1,4 @@
-//! May this access point be a member? By the rule of the configuration, and the certificate in the state directory.
+//! Checks whether this access point may be a member, by the rule of the configuration and the certificate in the state directory.
 
 use super::finding::{Finding, State};
 use crate::node::{StartChecks, config::Config};

@@ -1,4 +1,4 @@
-//! What is looked at, one function each.
+//! The checks of `doctor`, one function each.
 
 use super::{
     admission::admission,

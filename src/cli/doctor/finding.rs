@@ -1,4 +1,4 @@
-//! What was looked at, what was found, and what helps.
+//! A finding: what was looked at, what was found, and what helps.
 
 use serde::Serialize;
 

@@ -1,5 +1,6 @@
-//! `doctor` says what a daemon will do with a configuration on this machine, and looks for what keeps it from that: each finding with the key
-//! of the configuration that it depends on, and what helps.
+//! `doctor`: says what a daemon will do with a configuration on this machine, and looks for what keeps it from that.
+//!
+//! Each finding has the key of the configuration that it depends on, and what helps.
 //!
 //! * [`checks`]: what is looked at, one function each
 //! * [`reachability`]: whether others reach the daemon, by what members found out

@@ -1,4 +1,6 @@
-//! Do others reach a daemon here? What its members found out by connecting to it; or, where none runs, what a member finds that is asked to.
+//! Checks whether others reach a daemon here.
+//!
+//! It tells what its members found out by connecting to it; or, where none runs, what a member finds that is asked to.
 
 use super::finding::{Finding, State};
 use crate::{

@@ -1,4 +1,4 @@
-//! What a volunteer reads who has a daemon that could not run, and one that could.
+//! Tests of what a volunteer reads who has a daemon that could not run, and one that could.
 
 use super::*;
 use std::{net::TcpListener, path::Path};

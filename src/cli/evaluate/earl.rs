@@ -1,5 +1,6 @@
-//! How does the W3C want to have it told? The Evaluation and Report Language (EARL) 1.0, in JSON-LD, as it is asked of implementations of
-//! the ACT rules: <https://www.w3.org/WAI/standards-guidelines/act/report/earl>.
+//! Findings in the Evaluation and Report Language (EARL) 1.0 of the W3C.
+//!
+//! It is JSON-LD, as it is required of implementations of the ACT rules: <https://www.w3.org/WAI/standards-guidelines/act/report/earl>.
 
 use nearcrawl_model::evaluation::{RULE_SET, Rule};
 use nearcrawl_page::evaluation::{Findings, Outcome, Place};

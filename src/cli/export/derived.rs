@@ -1,5 +1,7 @@
-//! What is made of a row: of its host and URL, as Common Crawl's index of URLs calls it, which only Parquet has; of its answers, as Common Crawl's
-//! index of hosts calls it; of its address.
+//! Columns derived from a row.
+//!
+//! From its host and URL, as Common Crawl's index of URLs calls it, which only Parquet has; from its answers, as Common Crawl's index of
+//! hosts calls it; from its address.
 
 use super::column::{Column, Row, int, text};
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! Which file do rows go to, in which format, and behind which row does it go on?
+//! The file that rows go to: its format, and the row behind which it goes on.
 
 use super::{
     column::Column,

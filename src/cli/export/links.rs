@@ -1,7 +1,7 @@
 //! `export links`: what a host links to, as rows of hosts or of pages.
 //!
-//! An owner tells links by numbers, and says once what each number means. Here they get their names; what is remembered are the names of one
-//! host at a time.
+//! An owner tells links by numbers, and says once what each number means. Here they get their names; what is remembered are the names of
+//! one host at a time.
 
 use super::column::{Column, Row, flag, int, text};
 use nearcrawl_model::{

@@ -1,5 +1,7 @@
-//! What the swarm has on record, row by row: `export servers`, `history`, `pages` and `links` ask each owner, through the daemon on this machine
-//! or through any member; `export events` asks that daemon alone.
+//! `export`: what the swarm has on record, row by row.
+//!
+//! `export servers`, `history`, `pages` and `links` ask each owner, through the daemon on this machine or through any member; `export
+//! events` asks that daemon alone.
 
 mod column;
 mod derived;

@@ -1,4 +1,6 @@
-//! Of which export is a file? That stands in a file beside it, `FILE.export`, so that `--resume` adds no rows of another one.
+//! Origin of a file of rows: which export it is of.
+//!
+//! It is noted in a file beside it, `FILE.export`, so that `--resume` adds no rows of another one.
 
 use super::{column::Row, text::Format};
 use crate::cli::error::{CommandError, Exit};

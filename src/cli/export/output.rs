@@ -1,4 +1,4 @@
-//! Where rows go, in which form; each format by itself.
+//! Outputs of rows, one for each format.
 
 use super::{
     column::{Column, Row},

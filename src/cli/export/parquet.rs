@@ -1,8 +1,8 @@
 //! Parquet files: columns as DuckDB and pandas read them (<https://parquet.apache.org/docs/file-format/>), packed with zstd.
 //!
-//! What is needed of the format is little: plain values, one page for each column of a row group, and a footer in Thrift's compact protocol. The
-//! crate that does all of it would add forty seconds of processor time to each build. A row group is what fits into [`GROUP_BYTES`]; the file is
-//! written under another name and gets its own when it is whole.
+//! What is needed of the format is little: plain values, one page for each column of a row group, and a footer in Thrift's compact
+//! protocol. The crate that does all of it would add forty seconds of processor time to each build. A row group is what fits into
+//! [`GROUP_BYTES`]; the file is written under another name and gets its own when it is whole.
 
 use super::column::{Column, REST, Row, Type, cells};
 use nearcrawl_model::time::WallTime;

@@ -1,4 +1,4 @@
-//! How far an export is; drawn if somebody looks.
+//! Progress of an export; drawn if somebody looks.
 
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_model::view::counted;

@@ -1,4 +1,4 @@
-//! Rows as they come become rows as they are written.
+//! Turns rows as they come into rows as they are written.
 
 use super::{column::Row, history, links::Links, origin, output::Output, pages, progress::Progress, trace::Trace};
 use crate::cli::{

@@ -1,4 +1,4 @@
-//! Files of rows: written, cut off, gone on with; and owners that lie.
+//! Tests of files of rows: written, cut off, gone on with; and of owners that lie.
 
 use super::*;
 use crate::cli::export::{

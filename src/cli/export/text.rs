@@ -1,4 +1,6 @@
-//! Rows as lines: JSON, or CSV. A file of them can be gone on with.
+//! Rows as lines: JSON, or CSV.
+//!
+//! A file of them can be gone on with.
 
 use super::column::{Column, REST, Row, Type, cells};
 use crate::cli::owners::Place;

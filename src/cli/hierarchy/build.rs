@@ -1,4 +1,4 @@
-//! `hierarchy build`: how do files become a snapshot?
+//! `hierarchy build`: makes a snapshot of registry files.
 
 use super::{HierarchyError, look, print::print};
 use crate::io::{

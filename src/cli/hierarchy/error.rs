@@ -1,4 +1,4 @@
-//! Why did a command about hierarchies fail, and with which exit code?
+//! Errors of the commands about hierarchies, with their exit codes.
 
 use crate::{
     io::{registry::DownloadError, snapshot::FileError},

@@ -1,4 +1,4 @@
-//! `hierarchy fetch`: how do the registries' newest files get here?
+//! `hierarchy fetch`: downloads the registries' newest files.
 
 use super::{HierarchyError, print::print};
 use crate::{

@@ -1,4 +1,4 @@
-//! `hierarchy show`, `stats` and `diff`: what does a hierarchy say?
+//! `hierarchy show`, `stats` and `diff`: show what a hierarchy says.
 
 use super::{HierarchyError, print::print};
 use crate::io::snapshot;

@@ -1,4 +1,4 @@
-//! How is an answer about hierarchies printed? As text or as JSON.
+//! Prints answers about hierarchies, as text or as JSON.
 
 use super::error::HierarchyError;
 use std::{fmt::Display, io::Write};

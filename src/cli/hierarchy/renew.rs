@@ -1,4 +1,4 @@
-//! `hierarchy renew`: how does a daemon get today's hierarchy, without anybody looking on?
+//! `hierarchy renew`: replaces a daemon's hierarchy by today's, unattended.
 //!
 //! The registries' files are fetched, a tree is built of them, and it is compared with the one in use, with the checks of `fetch` and
 //! `build`. Only what passed all of them takes the place of the snapshot that the daemon reads; whatever fails leaves it as it was.

@@ -1,4 +1,4 @@
-//! Do the commands do what they say, and end with the right codes?
+//! Tests that the commands do what they say, and end with the right codes.
 
 use super::*;
 use crate::node::config::Config;

@@ -1,4 +1,4 @@
-//! `nearcrawl lab cache`: how many entries does a URL cache need, and by which rule should it forget?
+//! `nearcrawl lab cache`: measures how many entries a URL cache needs, and by which rule it should forget.
 
 pub(super) mod choice;
 pub(super) mod plot;

@@ -1,4 +1,4 @@
-//! `nearcrawl lab census`: are the reports true? Real daemons, a made-up web, and every report against what was made up.
+//! `nearcrawl lab census`: tests reports with real daemons and a made-up web, every report against what was made up.
 
 use crate::{
     cli::{

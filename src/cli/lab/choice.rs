@@ -1,4 +1,4 @@
-//! Which policies were asked for? Names separated by commas, some with a number of their own.
+//! Parses the chosen policies: names separated by commas, some with a number of their own.
 
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_lab::delegation::policies::Policy;

@@ -1,5 +1,6 @@
-//! What did a simulated swarm do over time? Members that may fetch, subnets with an owner and requests, with what happened to it, as an SVG
-//! picture.
+//! Picture of what a simulated swarm did over time, as SVG.
+//!
+//! It has members that may fetch, subnets with an owner and requests, with what happened to the swarm.
 
 use nearcrawl_lab::scenario::{Sample, Verdict};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! `nearcrawl lab depth`: how few requests to a site are enough to find the hosts that it links to?
+//! `nearcrawl lab depth`: measures how few requests to a site are enough to find the hosts that it links to.
 
 pub(super) mod choice;
 pub(super) mod plot;

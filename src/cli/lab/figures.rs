@@ -1,4 +1,6 @@
-//! `lab figures`: every figure and table of the four papers that the daemon is built from, each beside what the paper says of it, on one page.
+//! `lab figures`: every figure and table of the four papers that the daemon is built from, on one page.
+//!
+//! Each stands beside what the paper says of it.
 
 mod data;
 mod papers;

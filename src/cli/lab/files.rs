@@ -1,4 +1,4 @@
-//! Where do the experiments' nodes, round-trip times and links come from? Files, packed or not.
+//! Reads the experiments' nodes, round-trip times and links from files, packed or not.
 
 use crate::{
     cli::error::{CommandError, Exit},

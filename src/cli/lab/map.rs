@@ -1,4 +1,4 @@
-//! `nearcrawl lab map`: how long does a newcomer take to get the ownership map, and what does comparing maps cost?
+//! `nearcrawl lab map`: measures how long a newcomer takes to get the ownership map, and what comparing maps costs.
 
 use super::json;
 use crate::{

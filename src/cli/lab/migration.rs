@@ -1,4 +1,4 @@
-//! `nearcrawl lab migration`: by which rule do sites find the access point from which they are crawled soonest?
+//! `nearcrawl lab migration`: compares rules by which sites find the access point from which they are crawled soonest.
 
 pub(super) mod choice;
 pub(super) mod plot;

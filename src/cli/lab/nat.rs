@@ -1,4 +1,6 @@
-//! `nearcrawl lab nat`: do members behind routers meet? Real daemons in a virtual network with routers of all kinds.
+//! `nearcrawl lab nat`: measures whether members behind routers meet.
+//!
+//! Real daemons run in a virtual network with routers of all kinds.
 
 use crate::cli::{
     error::{CommandError, Exit},

@@ -1,4 +1,4 @@
-//! What does an experiment show meanwhile, and where does its plot go?
+//! Progress of an experiment, and the file of its plot.
 
 use crate::{
     cli::error::{CommandError, Exit},

@@ -1,4 +1,4 @@
-//! How do the policies compare at a glance? Probes a site against share of optimal delegations, and probes as the hierarchy learns.
+//! Diagrams that compare the policies: probes a site against share of optimal delegations, and probes as the hierarchy learns.
 
 use crate::cli::chart::{Axis, Chart, Plot, Point, Series, stacked};
 use nearcrawl_lab::delegation::score::Row;

@@ -1,4 +1,4 @@
-//! How do people read the outcome? As a table beside the paper's figures, with what must be known to compare them.
+//! Results as a table beside the paper's figures, with what must be known to compare them.
 
 use crate::cli::table::{Style, Table, paragraph};
 use nearcrawl_lab::delegation::score::Row;

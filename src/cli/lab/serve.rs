@@ -1,4 +1,4 @@
-//! `nearcrawl lab serve`: what do real crawlers make of the laboratory's web? It is offered over HTTP, with a name server beside it.
+//! `nearcrawl lab serve`: offers the laboratory's web to real crawlers over HTTP, with a name server beside it.
 
 use super::depth::choice;
 use crate::{

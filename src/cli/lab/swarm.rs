@@ -1,5 +1,6 @@
-//! `nearcrawl lab swarm`: does a change of the program change what a simulated swarm does? And does a swarm keep its promises when this
-//! and that happens to it?
+//! `nearcrawl lab swarm`: runs a simulated swarm.
+//!
+//! It shows whether a change of the program changes what swarms do, and whether a swarm keeps its promises in a scenario.
 
 use super::{
     course, files, json,

@@ -1,4 +1,4 @@
-//! Do the laboratory's commands keep their promises?
+//! Tests of the laboratory's commands.
 
 use super::{LabCommand, Style, choice, lab};
 use crate::cli::{CommandError, Exit};

@@ -1,4 +1,4 @@
-//! Does `log` show what is there, and does `verify` say yes only of what was asked?
+//! Tests that `log` shows what is there, and that `verify` says yes only of what was asked.
 
 use crate::{
     cli::tests::type_in,

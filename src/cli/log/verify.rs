@@ -1,4 +1,4 @@
-//! `verify`: did the swarm make a request to that address at that time, and by which rule?
+//! `verify`: says whether the swarm made a request to an address at a certain time, and by which rule.
 
 use super::{WhichLog, moment, unreadable};
 use crate::{

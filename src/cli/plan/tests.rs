@@ -1,4 +1,4 @@
-//! Does `plan` say what a person needs, and refuse what it cannot use?
+//! Tests that `plan` says what a person needs, and refuses what it cannot use.
 
 use super::*;
 use clap::Parser;

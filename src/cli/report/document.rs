@@ -1,4 +1,4 @@
-//! How is a report written? One table of values with what must be known to read it, as text, CSV, JSON, SVG or one page of HTML.
+//! A report: one table of values with what must be known to read it, as text, CSV, JSON, SVG or one page of HTML.
 
 use crate::cli::{
     chart::{Chart, STYLE, escaped},

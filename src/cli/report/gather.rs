@@ -1,4 +1,4 @@
-//! Which rows is a report made of, and how much of the swarm's are they? Every server once, as its owner has it on record.
+//! Gathers the rows of a report, and tells how much of the swarm's they are: every server once, as its owner has it on record.
 
 use super::weights::weight_of;
 use crate::cli::survey::OffRecord;

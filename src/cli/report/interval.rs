@@ -1,5 +1,7 @@
-//! How sure is a share, or a quantile? The interval of Wilson (1927), which holds its 95 % also where shares are near 0 or 1 and counts are
-//! small; and of quantiles that of order statistics, which supposes nothing of how values are distributed.
+//! Confidence intervals of shares and quantiles.
+//!
+//! For shares that of Wilson (1927), which holds its 95 % also where shares are near 0 or 1 and counts are small; for quantiles that of
+//! order statistics, which supposes nothing of how values are distributed.
 
 /// Standard deviations to each side that hold 95 % of a normal distribution.
 pub const Z: f64 = 1.959_964;

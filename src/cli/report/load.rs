@@ -1,4 +1,6 @@
-//! What did each level of the sites cost and bring? The figures of the paper on low-load crawling (WWW 2008), from the crawl so far.
+//! Report of what each level of the sites cost and brought.
+//!
+//! It has the figures of the paper on low-load crawling (WWW 2008), from the crawl so far.
 
 use super::{
     document::{Cell, Document},

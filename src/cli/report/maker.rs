@@ -1,4 +1,4 @@
-//! What makes a report of rows, and by what it tells servers apart.
+//! The trait by which a report is made of rows, and the properties by which it tells servers apart.
 
 use super::{document::Document, gather::Row};
 use clap::ValueEnum;

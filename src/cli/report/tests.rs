@@ -1,4 +1,4 @@
-//! Do reports say what the rows say, in every format, and does their page keep its own rules?
+//! Tests that reports say what the rows say, in every format, and that their page keeps its own rules.
 
 use super::*;
 use crate::cli::{chart::Chart, table::Style};

@@ -1,5 +1,7 @@
-//! What does a row stand for? At an address with many hosts of which not all were visited those visited are a random sample, and each stands
-//! for as many hosts as the inverse of the probability with which it is in it (docs/ALGORITHMS.md, "Addresses with many hosts").
+//! Weights of rows.
+//!
+//! At an address with many hosts of which not all were visited those visited are a random sample, and each stands for as many hosts as the
+//! inverse of the probability with which it is in it (docs/ALGORITHMS.md, "Addresses with many hosts").
 
 use super::{document::Cell, interval::wilson};
 use crate::cli::chart::Bar;

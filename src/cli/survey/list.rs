@@ -1,4 +1,6 @@
-//! The list of a survey: a file of URLs or hosts with labels, as text or CSV. Whatever cannot be read is named with its line.
+//! The list of a survey: a file of URLs or hosts with labels, as text or CSV.
+//!
+//! Whatever cannot be read is named with its line.
 
 use crate::cli::{
     error::{CommandError, Exit},

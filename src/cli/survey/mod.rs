@@ -1,4 +1,4 @@
-//! `survey`: studies are made, listed, shown, paused, resumed and ended; and of any rows, those that belong to one.
+//! `survey`: makes, lists, shows, pauses, resumes and ends studies; and selects from any rows those that belong to one.
 
 mod list;
 pub mod probes;

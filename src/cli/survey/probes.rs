@@ -1,4 +1,4 @@
-//! What did the members' probes of a survey's sample come to? Each member is asked, by way of the daemon or of any member.
+//! Gathers the results of the members' probes of a survey's sample: each member is asked, by way of the daemon or of any member.
 
 use crate::cli::{
     error::{CommandError, Exit},

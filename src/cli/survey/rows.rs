@@ -1,4 +1,4 @@
-//! Of any rows, those that belong to a survey.
+//! Selects the rows that belong to a survey.
 
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_model::{

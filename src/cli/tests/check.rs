@@ -1,4 +1,4 @@
-//! Does `check` refuse what `run` refuses, in the same words?
+//! Tests that `check` refuses what `run` refuses, in the same words.
 
 use super::*;
 use std::{

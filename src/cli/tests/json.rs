@@ -1,4 +1,6 @@
-//! Do all JSON outputs follow the rules of docs/JSON.md, and is every name in them explained there or in the API's description?
+//! Tests that all JSON outputs follow the rules of docs/JSON.md, and that every name in them is explained.
+//!
+//! The explanation is there or in the API's description.
 
 use super::type_in;
 use crate::{

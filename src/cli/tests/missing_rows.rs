@@ -1,4 +1,4 @@
-//! What is said while a member that owns servers does not answer, and when others have taken over what it had.
+//! Tests of what is said while a member that owns servers does not answer, and when others have taken over what it had.
 
 use crate::{
     cli::{Cli, Command, CommandError, Exit, Style, results, servers, tests::type_in, trend},

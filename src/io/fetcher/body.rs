@@ -1,4 +1,4 @@
-//! How is a body read without waiting for ever, or for too much?
+//! Reads bodies within limits of time and size.
 
 use super::{
     buffers::{Buffers, LARGE},

@@ -1,4 +1,4 @@
-//! Where are bodies held while they are read? In buffers that are used again, so that a page costs no allocation.
+//! Buffers for bodies while they are read; they are used again, so that a page costs no allocation.
 
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::{Semaphore, SemaphorePermit};

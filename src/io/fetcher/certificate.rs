@@ -1,4 +1,4 @@
-//! Who issued a server's certificate, and for how long? Read of one that the TLS handshake has proven, for the record.
+//! Issuer and dates of a server's certificate, for the record; read of one that the TLS handshake has proven.
 
 use nearcrawl_model::{
     facts::{Certificate, MAX_WORD, cleaned},

@@ -1,4 +1,4 @@
-//! How does the fetcher introduce itself, and why can there be none?
+//! Configuration of the fetcher: how it introduces itself, and the reasons why none can be made.
 
 use super::limits::FetchLimits;
 use nearcrawl_model::fingerprint::FingerprintKey;

@@ -1,4 +1,4 @@
-//! What is one open connection? A stream that knows when bytes came, the task that drives it, and an end that is waited for.
+//! One open connection: a stream that knows when bytes came, the task that drives it, and an end that is waited for.
 
 use super::{
     dial::dial,

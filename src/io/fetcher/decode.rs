@@ -1,4 +1,4 @@
-//! What does a body say once it is unpacked? One layer of encoding, piece by piece, with an eye on bombs.
+//! Decodes the content encoding of a body: one layer, piece by piece, with limits against decompression bombs.
 
 use super::limits::FetchLimits;
 use async_compression::{

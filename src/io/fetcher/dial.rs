@@ -1,4 +1,4 @@
-//! How is a connection to a web server opened? Here, and nowhere else in the program: the address check stands right before it.
+//! Opens connections to web servers: here and nowhere else in the program; the address check stands right before it.
 
 use nearcrawl_model::{address::AddressPolicy, fetch::FetchError};
 use std::{

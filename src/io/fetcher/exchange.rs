@@ -1,4 +1,4 @@
-//! What comes of one request on one connection? The request, the head of the answer, its body, and what they mean.
+//! One exchange on one connection: the request, the head of the answer, its body, and what they mean.
 
 use super::{
     body::{self, Wanted, io_kind},

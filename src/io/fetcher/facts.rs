@@ -1,4 +1,4 @@
-//! What does the head of an answer say of its server, besides what is fetched? Facts for the record, at no further request.
+//! Facts about a server from the head of an answer, for the record, at no further request.
 
 use super::{certificate, guard};
 use hyper::{HeaderMap, Version, header::HeaderName};

@@ -1,4 +1,6 @@
-//! Does a guard in front of the server answer instead of it? Challenges ask for a human, and we are none.
+//! Recognises guards in front of a server that answer instead of it.
+//!
+//! Their challenges ask for a human, and we are none.
 //!
 //! 401, 403, 429 and 451 say "refused" by themselves. Here are the answers that look like a page or like a broken server and are
 //! neither: known by what their makers put into the head, or into a small page that is nothing but the challenge.

@@ -1,4 +1,4 @@
-//! What is in the head of an answer? Content type, software, redirect target, `Retry-After`, and directives to robots.
+//! Reads the head of an answer: content type, software, redirect target, `Retry-After`, and directives to robots.
 
 use hyper::{
     HeaderMap, Version,

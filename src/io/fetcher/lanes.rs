@@ -1,4 +1,4 @@
-//! Which task may use the connection to an address? One at a time: each address has one lane (lock and queue) with at most one connection.
+//! Exclusive use of an address: each address has one lane (lock and queue) with at most one connection.
 
 use super::connection::Connection;
 use std::{

@@ -1,4 +1,4 @@
-//! How long may an exchange with a web server take, and how much may it bring?
+//! Limits on the time and size of an exchange with a web server.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What does a web server answer? One request at a time to an address, over one connection, within limits.
+//! Fetches pages from web servers: one request at a time to an address, over one connection, within limits.
 //!
 //! Redirects are reported, not followed; there are no cookies, no credentials and no proxy; only HTML is read.
 

@@ -1,7 +1,9 @@
-//! How fast may bytes come and go? A token bucket over all connections: who reads is given a piece and a moment from which on it may be read.
+//! Rate limit on bytes, as a token bucket over all connections.
 //!
-//! Pieces are handed out one behind the other, so connections take turns, and what was too much (a head, a write, a question) delays the pieces
-//! after it. So the average over any time is the rate, and at most [`BURST`] of it besides.
+//! A connection that reads is given a piece and a moment from which on it may be read.
+//!
+//! Pieces are handed out one behind the other, so connections take turns, and what was too much (a head, a write, a question) delays the
+//! pieces after it. So the average over any time is the rate, and at most [`BURST`] of it besides.
 
 use std::{
     sync::{

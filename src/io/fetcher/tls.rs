@@ -1,4 +1,4 @@
-//! Is the server at the other end the host we mean? TLS with the web's roots, HTTP/1.1 only, sessions resumed.
+//! TLS to web servers, which checks that the server is the host we mean: the web's roots, HTTP/1.1 only, sessions resumed.
 
 use super::{config::FetcherConfigError, pace::Waits};
 use nearcrawl_model::{fetch::FetchError, url::Host};

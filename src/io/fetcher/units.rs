@@ -1,4 +1,4 @@
-//! How is a duration noted? In whole milliseconds or microseconds.
+//! Durations in whole milliseconds or microseconds.
 
 use nearcrawl_model::time::Millis;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How many bytes go to and from web servers, and how fast? Counted at the sockets: heads, bodies and TLS alike.
+//! Counts the bytes to and from web servers, and limits their rate, at the sockets: heads, bodies and TLS alike.
 
 use super::pace::{Pace, Piece, Waits};
 use crate::io::tcp_bytes::TcpBytes;

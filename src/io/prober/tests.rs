@@ -1,4 +1,4 @@
-//! Does a probe measure, introduce itself, and never have two connections at once?
+//! Tests that a probe measures, introduces itself, and never has two connections at once.
 
 use super::*;
 use crate::io::fetcher::tests::{

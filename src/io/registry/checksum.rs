@@ -1,4 +1,4 @@
-//! Is this the file that the registry meant? Registries publish MD5 sums beside their files: good against accidents, not against forgers.
+//! Checks files against the MD5 sums that registries publish beside them: good against accidents, not against forgers.
 
 use md5::{Digest, Md5};
 use std::io::{self, Read};

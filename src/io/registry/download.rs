@@ -1,4 +1,4 @@
-//! What is downloaded, what may it cost, and how can it end?
+//! A download: its file, its limits, and its outcomes.
 
 use reqwest::{StatusCode, Url};
 use std::{path::PathBuf, time::Duration};

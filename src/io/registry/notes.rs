@@ -1,4 +1,4 @@
-//! Which version of a file is this? What the server said of it, kept beside it, so that it need not come twice.
+//! Notes on the version of a downloaded file: what the server said of it, kept beside it, so that it need not come twice.
 
 use serde::{Deserialize, Serialize};
 use std::{

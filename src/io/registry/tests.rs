@@ -1,4 +1,6 @@
-//! Do files arrive whole, in spite of lines that break, files that change meanwhile, and servers that misbehave? Against a real server on loopback.
+//! Tests that files arrive whole, against a real server on loopback.
+//!
+//! Lines break, files change meanwhile, and servers misbehave.
 
 use super::*;
 use reqwest::{StatusCode, Url};

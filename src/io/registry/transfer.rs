@@ -1,4 +1,4 @@
-//! What is one attempt? Ask for what is missing, write it down as it comes, and believe it only when it is all there and right.
+//! One attempt at a download: requests what is missing, writes it down as it comes, and accepts it only when it is whole and right.
 
 use super::{
     checksum,

@@ -1,4 +1,4 @@
-//! Which files does the log of requests consist of? One a day, or several; the oldest go when there are too many, or they are too old.
+//! Files of the log of requests: one a day, or several; the oldest go when there are too many, or they are too old.
 
 use nearcrawl_model::time::WallTime;
 use std::{

@@ -1,5 +1,6 @@
-//! Whom did this access point ask, when, and why? A log of every request to a server outside of the swarm: JSON lines, one file a day or
-//! several, kept for so many days and bytes as the configuration says.
+//! Log of every request to a server outside of the swarm: to whom it went, when, and why.
+//!
+//! It has JSON lines, one file a day or several, kept for so many days and bytes as the configuration says.
 //!
 //! A thread of its own writes. Whoever has a line gives it to a bounded queue and never waits: if the disk is full, or does not keep up,
 //! lines are dropped and counted, and the next line that is written says how many are missing. Nothing is synchronised: a power cut may

@@ -1,4 +1,4 @@
-//! What is in the log of requests? Read line by line, from a moment on, also while it is written to.
+//! Reads the log of requests line by line, from a moment on, also while it is written to.
 
 use super::{
     files::{self, LogFile},

@@ -1,5 +1,6 @@
-//! Was a request made to an address at a certain time? The log is read for it from a day before on: whether a daemon was killed about then is
-//! said by what follows.
+//! Searches the log for requests to an address at a certain time.
+//!
+//! The log is read from a day before on: whether a daemon was killed about then is said by what follows.
 
 use super::{
     Reader, RequestKind, RequestLine, files,

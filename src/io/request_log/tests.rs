@@ -1,4 +1,4 @@
-//! Is every line there once, and is there never more than is to be kept?
+//! Tests that every line is there once, and that there is never more than is to be kept.
 
 use super::{files, *};
 use nearcrawl_model::requests_made::{LATEST_END, RequestsQuery, Uncovered};

@@ -1,5 +1,6 @@
-//! How many questions go to name servers, how fast, and how many bytes they take? The sockets of the resolver are counted, and look-ups wait for
-//! their turn.
+//! Counts and limits the questions to name servers.
+//!
+//! The sockets of the resolver are counted, questions and bytes, and look-ups wait for their turn.
 
 use crate::io::fetcher::{Counted, Waits, Wire};
 use hickory_resolver::net::runtime::{

@@ -1,4 +1,4 @@
-//! Does the resolver pin what it should, from a real DNS server on loopback that lies, stalls and loops?
+//! Tests that the resolver pins what it should, with a real DNS server on loopback that lies, stalls and loops.
 
 use super::*;
 use hickory_proto::{

@@ -1,4 +1,6 @@
-//! For how long has a thread of the store been at one action? A disk that stands still is seen by that.
+//! Times the action that a thread of the store is at.
+//!
+//! A disk that stands still is seen by that.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},

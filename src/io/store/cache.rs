@@ -1,4 +1,4 @@
-//! What does the thread of `cache/` do? It remembers what could be found out again: pages seen, URLs cut, small tables.
+//! The thread of `cache/`: it remembers what could be found out again: pages seen, URLs cut, small tables.
 //!
 //! One action at a time: that is why of each page "new" is said exactly once.
 

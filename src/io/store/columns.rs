@@ -1,4 +1,6 @@
-//! Which column families do the two databases have, and what are their keys and values? New ones are added here and nowhere else.
+//! Column families of the two databases, with their keys and values.
+//!
+//! New ones are added here and nowhere else.
 
 use rocksdb::{ColumnFamily, DB};
 

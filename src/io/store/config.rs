@@ -1,4 +1,4 @@
-//! How much may the store take? Its limits, with defaults that suit a volunteer's machine.
+//! Limits of the store, with defaults that suit a volunteer's machine.
 
 use std::time::Duration;
 

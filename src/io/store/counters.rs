@@ -1,4 +1,4 @@
-//! What has the store done so far? Counters for metrics.
+//! Counters of what the store has done so far, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,7 +1,7 @@
-//! How is one RocksDB kept usable? Its options, and what is done when the disk is full or the files are damaged.
+//! One RocksDB: its options, and what is done when the disk is full or the files are damaged.
 //!
-//! RocksDB keeps an error that occurred while writing: it refuses all writes from then on, even when there is space again. So a
-//! database whose write found the disk full is closed and opened again, at first for reading only if even that needs room.
+//! RocksDB keeps an error that occurred while writing: it refuses all writes from then on, even when there is space again. So a database
+//! whose write found the disk full is closed and opened again, at first for reading only if even that needs space.
 
 use super::columns::{Column, DEFAULT};
 use super::{

@@ -1,4 +1,4 @@
-//! How much of the disk is taken, how much is free, and whose directory is it? The three questions to the system.
+//! Queries to the system about the disk: how much is taken, how much is free, and who holds a directory.
 
 use std::{
     ffi::CString,

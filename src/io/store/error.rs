@@ -1,4 +1,4 @@
-//! What can go wrong with the store, and what should be done about it?
+//! Errors of the store, with what should be done about each.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be asked of the store? The handle that async code holds: one method for each question.
+//! The handle by which async code uses the store: one method for each query.
 
 use super::{
     action_timer::ActionTimer,

@@ -1,4 +1,4 @@
-//! How do journals get into `state/` and out again? Rows under their keys, and a head for each journal.
+//! Journals in `state/`: rows under their keys, and a head for each journal.
 //!
 //! The head says how far the journal goes without a gap and how many bytes its rows are, so that nobody has to walk them to know. Row and
 //! head change in the same batch.

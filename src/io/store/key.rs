@@ -1,4 +1,4 @@
-//! How are journals keyed? So that byte order is the order (subnet, host, run, sequence) and each of them is one range.
+//! Keys of journals, made so that byte order is the order (subnet, host, run, sequence) and each of them is one range.
 //!
 //! ```text
 //! subnet    family (4 or 6) · address (4 or 16 bytes) · prefix length      one subnet's journals are one range

@@ -1,4 +1,4 @@
-//! Is what RocksDB wrote to its log files still there? Looked at before a database is opened, since RocksDB takes damage for their end.
+//! Checks RocksDB's log files before a database is opened, since RocksDB takes damage for their end.
 //!
 //! After a power cut the last record of a write-ahead log may be torn, so RocksDB reads it up to the first record that is not whole, and
 //! drops the rest without a word: one flipped bit could so undo all rows, claims and votes that were synced behind it. The manifest has

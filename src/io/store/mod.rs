@@ -1,9 +1,9 @@
-//! Where is it kept? In one state directory with two databases: what must not be lost, and what can be found out again.
+//! The store: one state directory with two databases, for what must not be lost, and for what can be found out again.
 //!
 //! `state/` is small, and every change to it is on the disk before it is answered; changes that come together share one sync. `cache/` is
-//! large and not synced: damaged, it is moved aside and filled again from the journals in `state/`. Each database has a plain thread of
-//! its own, for RocksDB blocks; a [`Store`] is a handle by which async code asks those threads and awaits the answer; small queries of
-//! the seen set run on the caller's thread, in memory, while the database's thread is idle. A caller that stops waiting does not undo its action.
+//! large and not synced: damaged, it is moved aside and filled again from the journals in `state/`. Each database has a plain thread of its
+//! own, for RocksDB blocks; a [`Store`] is a handle by which async code asks those threads and awaits the answer; small queries of the seen
+//! set run on the caller's thread, in memory, while the database's thread is idle. A caller that stops waiting does not undo its action.
 
 mod action_timer;
 mod cache;

@@ -1,4 +1,4 @@
-//! How is a state directory opened? Whose it is, what format it has, then `state/`, which must be sound, then `cache/`, which need not.
+//! Opens a state directory: whose it is, what format it has, then `state/`, which must be sound, then `cache/`, which need not.
 //!
 //! ```text
 //! lock                 held by the process that uses the directory

@@ -1,4 +1,4 @@
-//! What did the previous run record of a page? Pages and URL texts by (site, fingerprint), kept until the next run ends.
+//! Records of the previous run: pages and URL texts by (site, fingerprint), kept until the next run ends.
 
 use super::columns::Column;
 use super::{database::Database, error::StoreError, journal::ReadFault};

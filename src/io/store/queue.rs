@@ -1,8 +1,7 @@
-//! In which order does a thread get its actions, when its queue is full and many futures wait for room in it? In the order in which they asked
-//! first.
+//! Queue of actions for a thread of the store, in the order in which callers asked first, also when it is full and many futures wait.
 //!
-//! A bounded channel alone does not keep that: a future that was waiting is given room and woken, and until it is polled one that asks for the
-//! first time may take room that became free meanwhile, and be before it.
+//! A bounded channel alone does not keep that order: a future that was waiting is given a slot and woken, and until it is polled one that
+//! asks for the first time may take a slot that became free meanwhile, and be before it.
 
 use super::error::StoreError;
 use tokio::{

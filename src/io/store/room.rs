@@ -1,9 +1,9 @@
-//! Must every query wait for the thread of `cache/`? No: while that thread is idle, the caller may run a small query itself, in memory.
+//! Small queries of `cache/` on the caller's thread, in memory, while the thread of `cache/` is idle.
 //!
-//! Handing a page's links to another thread and waking up for the answer costs more than the answer: two switches of threads a page.
-//! All that reads or writes the disk stays with the store's thread: rows that are not in memory, sweeping, and the log of what callers entered,
-//! which they gather for it. So a caller waits neither for a disk that stands still nor for the thread that waits for it, for its lock is only
-//! tried. The order is kept: either all earlier actions are done, or the query is queued behind them.
+//! Handing a page's links to another thread and waking up for the answer costs more than the answer: two switches of threads a page. All
+//! that reads or writes the disk stays with the store's thread: rows that are not in memory, sweeping, and the log of what callers entered,
+//! which they gather for it. So a caller waits neither for a disk that stands still nor for the thread that waits for it, for its lock is
+//! only tried. The order is kept: either all earlier actions are done, or the query is queued behind them.
 
 use super::{
     counters::{StoreCounters, add},

@@ -1,6 +1,7 @@
 //! A store that stands still, for tests: as long as a file exists, nothing is read from the disk or written to it.
 //!
-//! Whoever comes to the disk waits here, whichever thread that is: [`super::database`] asks where it reads, writes and flushes. The file is named by `NEARCRAWL_STALL_STORE`. Builds without debug assertions know nothing of it.
+//! Whoever comes to the disk waits here, whichever thread that is: [`super::database`] asks where it reads, writes and flushes. The file is
+//! named by `NEARCRAWL_STALL_STORE`. Builds without debug assertions know nothing of it.
 
 use std::{path::PathBuf, sync::OnceLock, thread, time::Duration};
 

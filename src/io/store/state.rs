@@ -1,4 +1,4 @@
-//! What does the thread of `state/` do? It commits what must not be lost, many changes with one sync.
+//! The thread of `state/`: it commits what must not be lost, many changes with one sync.
 //!
 //! It takes all actions that wait, puts the changes among them into one batch, syncs once, answers them, and then the readers.
 //! A reader may so see a change that was asked for after it, but never misses one that was answered before it.

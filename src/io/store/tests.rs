@@ -1,4 +1,4 @@
-//! Does the store keep its word? With real databases: what survives, what is refused, and how much each question costs.
+//! Tests of the store with real databases: what survives, what is refused, and how much each query costs.
 
 mod kill;
 mod opening;

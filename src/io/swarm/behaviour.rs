@@ -1,4 +1,4 @@
-//! Which protocols does a member speak? libp2p's behaviours, put together with our limits.
+//! The protocols of a member: libp2p's behaviours, put together with our limits.
 
 use super::{
     codec::MessageCodec,

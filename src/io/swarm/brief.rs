@@ -1,12 +1,12 @@
-//! How do short questions travel? Over one stream for each member and direction that stays open, and so do their answers.
+//! Short questions and their answers, over one stream for each member and direction that stays open.
 //!
 //! A stream for each question costs more than most questions and answers themselves: both sides name the protocol, in seven frames of yamux
 //! and as many records of Noise. Long questions, and those whose answers are long, have streams of their own all the same
 //! (libp2p's request-response), so that no short one waits behind them.
 //!
-//! A frame is two bytes with the length of its text, two with the number of the question on this stream, and the text, packed by what was said
-//! on the stream before. In place of an answer may stand nothing (there is none), or [`TOO_LONG`] (ask again over a stream of its own). A text
-//! that cannot be unpacked ends its stream, since what follows it would refer to it.
+//! A frame is two bytes with the length of its text, two with the number of the question on this stream, and the text, packed by what was
+//! said on the stream before. In place of an answer may stand nothing (there is none), or [`TOO_LONG`] (ask again over a stream of its
+//! own). A text that cannot be unpacked ends its stream, since what follows it would refer to it.
 
 use super::{
     codec::{Arrived, Wire},

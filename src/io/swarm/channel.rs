@@ -1,4 +1,4 @@
-//! On which stream is a member's question answered?
+//! The stream on which a member's question is answered.
 
 use super::brief::Reply;
 use libp2p::request_response::ResponseChannel;

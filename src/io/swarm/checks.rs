@@ -1,4 +1,4 @@
-//! Are we reached from outside? What members say who tried ([`super::dial_back`]), and how long it holds.
+//! Checks whether we are reached from outside: what members say who tried ([`super::dial_back`]), and how long it holds.
 
 use super::{dial_back::DialedBack, identity::access_point_of, messages::Reached, port::Port};
 use libp2p::{Multiaddr, PeerId};

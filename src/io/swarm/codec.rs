@@ -1,5 +1,6 @@
-//! How is a message encoded? One message a stream and direction, in postcard, ended by closing the stream, of limited length. Those between
-//! members are packed if they are long.
+//! Encoding of messages: one message a stream and direction, in postcard, ended by closing the stream, of limited length.
+//!
+//! Those between members are packed if they are long.
 
 use libp2p::{
     StreamProtocol,

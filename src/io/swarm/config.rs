@@ -1,4 +1,4 @@
-//! What does the swarm need to know to start?
+//! Configuration of the swarm at its start.
 
 use super::hello::SwarmSecrets;
 use ipnetwork::IpNetwork;

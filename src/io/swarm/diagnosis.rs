@@ -1,6 +1,7 @@
-//! A member that the operator named was reached and no connection came of it: what answers there? libp2p says only that bytes were not what it
-//! expected. One more connection tells: a member with a pre-shared key speaks first, one without answers the first line of libp2p's negotiation,
-//! and any other program does neither. Nothing of this access point is told on it.
+//! Diagnoses what answers at a member that the operator named, if it was reached and no connection came of it.
+//!
+//! libp2p says only that bytes were not what it expected. One more connection tells: a member with a pre-shared key speaks first, one
+//! without answers the first line of libp2p's negotiation, and any other program does neither. Nothing of this access point is told on it.
 
 use super::{dialling::Dialable, source};
 use crate::io::resolver;

@@ -1,5 +1,7 @@
-//! Which dials does libp2p begin by itself? Those of its protocols, hole punching above all, whose addresses others name. They are few at a
-//! time, name addresses and no hosts, and go where dialling is permitted ([`super::dialling`] is asked for each once more).
+//! Limits on dials that libp2p begins by itself.
+//!
+//! They are those of its protocols, hole punching above all, whose addresses others name. They are few at a time, name addresses and no
+//! hosts, and go where dialling is permitted ([`super::dialling`] is asked for each once more).
 
 use super::{
     dialling::{Dialable, plain},

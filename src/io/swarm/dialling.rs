@@ -1,5 +1,7 @@
-//! Whom do we connect to because others say so? Addresses of members come from members. So they are dialled only if they are public or lie
-//! where the operator has members, not often at one place, and not again at once if nobody answered.
+//! Limits on dialling addresses that other members announce.
+//!
+//! Such addresses are dialled only if they are public or lie where the operator has members, not often at one place, and not again at once
+//! if nobody answered.
 
 use super::{
     messages::{SwarmCounters, count},

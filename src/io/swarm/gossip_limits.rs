@@ -1,9 +1,9 @@
-//! How much gossip is taken, and how much of it is passed on?
+//! Limits on the gossip that is taken, and on what of it is passed on.
 //!
 //! A message costs one token, and one more for each [`STEP`] bytes, of several buckets: that of the member that sent it, that of its
-//! author, and, if it is to be passed on, that of all that is. What a member passes on for others is always less than what others take of it, so
-//! nobody is blamed for a flood that it only hears. What a connected member says itself is counted apart: it comes through whatever others
-//! have it pass on.
+//! author, and, if it is to be passed on, that of all that is. What a member passes on for others is always less than what others take of
+//! it, so nobody is blamed for a flood that it only hears. What a connected member says itself is counted apart: it comes through whatever
+//! others have it pass on.
 
 use super::rate::TokenBucket;
 use libp2p::PeerId;

@@ -1,4 +1,4 @@
-//! Which peers are accepted? Connections, their hellos and their ends.
+//! Accepts and refuses peers: connections, their hellos and their ends.
 
 use super::{
     HelloError, SwarmSecrets,

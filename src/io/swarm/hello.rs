@@ -1,5 +1,6 @@
-//! Is this peer accepted? The first exchange on every connection: the one who dialled says hello, the other one judges it and
-//! answers with its own hello, which is judged in turn.
+//! The hello, the first exchange on every connection, by which peers accept each other.
+//!
+//! The one who dialled says hello, the other one judges it and answers with its own hello, which is judged in turn.
 
 use super::protocol::PROTOCOL;
 use libp2p::PeerId;

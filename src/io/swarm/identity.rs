@@ -1,4 +1,4 @@
-//! Which access point is this peer id, and the other way round?
+//! Conversion between access points and libp2p's peer ids.
 
 use libp2p::{PeerId, identity};
 use nearcrawl_model::access_point::AccessPoint;

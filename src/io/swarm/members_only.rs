@@ -1,5 +1,6 @@
-//! Who may use what libp2p offers to everybody that connects? Only members: what streams of others bring is dropped before anything is done
-//! about it, and the streams with it.
+//! Restricts libp2p's protocols, which it offers to everybody that connects, to members.
+//!
+//! What streams of others bring is dropped before anything is done about it, and the streams with it.
 
 use super::messages::{SwarmCounters, count};
 use libp2p::{

@@ -1,5 +1,7 @@
-//! How many bytes go to and from members, and how many to and from others? Of TCP the kernel tells; of QUIC, whose packets are out of sight,
-//! bytes are counted at its streams, and what headers and acknowledgements add is an estimate.
+//! Counts the bytes to and from members, and to and from others.
+//!
+//! Of TCP the kernel tells; of QUIC, whose packets are out of sight, bytes are counted at its streams, and what headers and
+//! acknowledgements add is an estimate.
 //!
 //! Whoever connects to us is a stranger until its hello is accepted; whom we dial was named by a member or by the operator. What a stranger
 //! moves through a member that relays is that member's.

@@ -1,4 +1,4 @@
-//! How do access points talk to each other? Over libp2p, which only this module uses.
+//! Communication between access points over libp2p, which only this module uses.
 //!
 //! [`Swarm::start`] runs libp2p's event loop in a task of its own; [`SwarmCommand`]s go in, [`SwarmEvent`]s come out, both
 //! over bounded channels. Nothing but a hello is taken from a peer before its hello was accepted. A reader, which is no member, asks

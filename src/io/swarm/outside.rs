@@ -1,4 +1,6 @@
-//! Would others reach a daemon here? Before there is one: a program listens for a moment where it would, and asks a member to connect to it.
+//! Checks whether others would reach a daemon here, before there is one.
+//!
+//! A program listens for a moment where the daemon would, and asks a member to connect to it.
 
 use super::{
     behaviour::{DialBackBehaviour, PublicBehaviour, public_behaviour},

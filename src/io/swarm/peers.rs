@@ -1,4 +1,4 @@
-//! What do we know of a peer while it is connected, or while questions wait for it?
+//! State of a peer while it is connected, or while questions wait for it.
 
 use super::{
     channel::Channel,

@@ -1,4 +1,4 @@
-//! Where does somebody wait for connections? A port, and what carries them there.
+//! A port where somebody listens for connections, and what carries them there.
 
 use libp2p::{Multiaddr, multiaddr::Protocol};
 use serde::{Deserialize, Serialize};

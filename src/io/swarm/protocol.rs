@@ -1,4 +1,6 @@
-//! Which protocols does a member speak, and in which version? Every change that others could not read raises a number here.
+//! The protocols of a member and their versions.
+//!
+//! Every change that others could not read raises a number here.
 
 /// The version of hello and of everything between members. Two members speak the lower one of their versions.
 pub const PROTOCOL: u32 = 5;

@@ -1,4 +1,4 @@
-//! How does a program that is no member read results? By one connection with a temporary key, over which it asks one question after another.
+//! Reads results for a program that is no member: one connection with a temporary key, and one question after another over it.
 
 use super::{
     behaviour::{PublicBehaviour, public_behaviour},

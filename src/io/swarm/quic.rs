@@ -1,5 +1,6 @@
-//! QUIC, by UDP: one round trip less than TCP, and the way by which two members behind routers can meet. Like TCP it asks for each address,
-//! right before it connects, whether that may be dialled.
+//! QUIC, by UDP: one round trip less than TCP, and the way by which two members behind routers can meet.
+//!
+//! Like TCP it asks for each address, right before it connects, whether that may be dialled.
 
 use super::dialling::{Dialable, ip_of};
 use libp2p::{

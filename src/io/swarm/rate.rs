@@ -1,4 +1,4 @@
-//! Is this peer asking too often? A token bucket.
+//! Token bucket that limits how often a peer asks.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,6 @@
-//! How do others get to us? Whether we are reached from outside is checked ([`super::checks`]); who is not holds places at members that relay
+//! How others reach us: directly, or through members that relay.
+//!
+//! Whether we are reached from outside is checked ([`super::checks`]); a daemon that is not holds places at members that relay
 //! ([`super::reservations`]), and comes from connections through them to direct ones where both routers permit it ([`super::ways`]).
 
 use super::{

@@ -1,4 +1,4 @@
-//! What went wrong in libp2p, in words for people: its own errors nest, over several lines, and do not say what to do.
+//! Describes errors of libp2p in words for people: its own nest, over several lines, and do not say what to do.
 
 use super::ways::is_quic;
 use libp2p::{core::transport::TransportError, swarm::DialError};

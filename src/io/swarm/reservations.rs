@@ -1,4 +1,6 @@
-//! At which members do we hold a place to be reached through? Two where there are two, so that one may vanish.
+//! Reservations at members through which we are reached.
+//!
+//! There are two where that is possible, so that one may vanish.
 
 use super::messages::Reached;
 use libp2p::{Multiaddr, PeerId, core::transport::ListenerId, multiaddr::Protocol};

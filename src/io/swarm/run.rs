@@ -1,4 +1,4 @@
-//! What happens next? The loop that joins commands, libp2p's events and the clock.
+//! The loop of the swarm task, which joins commands, libp2p's events and the clock.
 //!
 //! It never waits for the caller: events queue up here, and when too many do, libp2p is not polled until some are taken, so
 //! the peers feel it and not our memory.

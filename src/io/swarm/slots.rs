@@ -1,4 +1,4 @@
-//! Who may connect to us? Not too many from one address, and not so many strangers that members find no room.
+//! Limits on connections that others make to us: not too many from one address, and not so many strangers that members get none.
 
 use super::{
     members_only::Members,

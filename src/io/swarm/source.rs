@@ -1,4 +1,4 @@
-//! From which address do our connections come? libp2p's TCP transport lets the kernel choose; this one binds first.
+//! Source address of our connections. libp2p's TCP transport lets the kernel choose; this one binds first.
 //!
 //! Wraps the TCP transport: listening is passed on, dialling is done here when a source address is configured. Matters on
 //! machines with several addresses, and in laboratories where every daemon has a loopback address of its own.

@@ -1,4 +1,4 @@
-//! Do real daemons talk over real sockets? On loopback, each on an address of its own.
+//! Tests of the swarm over real sockets on loopback, each daemon on an address of its own.
 
 mod nat;
 

@@ -1,5 +1,6 @@
-//! Which gossip is looked at? That of our own swarm. What is about something else costs no memory: gossipsub would keep it for a while
-//! before anybody is asked.
+//! Filters gossip by topic: only that of our own swarm is looked at.
+//!
+//! What is about something else costs no memory: gossipsub would keep it for a while before anybody is asked.
 
 use super::messages::{SwarmCounters, count};
 use libp2p::gossipsub::{AllowAllSubscriptionFilter, DataTransform, MaxCountSubscriptionFilter, Message, RawMessage, TopicHash};

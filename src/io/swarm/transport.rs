@@ -1,4 +1,4 @@
-//! How are bytes carried? Over TCP (optionally a pre-shared key, Noise, Yamux), between members also over QUIC and through members that relay.
+//! Transports: TCP (optionally a pre-shared key, Noise, Yamux), and between members QUIC and relayed connections.
 
 use super::{
     config::StartError,

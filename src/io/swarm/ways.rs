@@ -1,5 +1,6 @@
-//! By which connections is a peer reached: directly, or through a third member that relays? Which of them is one too many, and when is it tried
-//! once more to come from the second to the first?
+//! The connections to a peer, directly or through a third member that relays.
+//!
+//! Decided here: which connection is one too many, and when a direct one is tried again where there is a relayed one.
 
 use libp2p::{Multiaddr, PeerId, core::ConnectedPoint, multiaddr::Protocol, swarm::ConnectionId};
 use std::{

@@ -1,4 +1,4 @@
-//! What can be asked and said over HTTP of who may be a member?
+//! Routes on admission of members: certificates and expulsions.
 
 use super::{
     context::Context,

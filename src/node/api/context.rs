@@ -1,4 +1,4 @@
-//! What can the handlers of the API reach? The node, by queries, its metrics, and what is on this machine alone.
+//! Context of the API's handlers: the node, by queries, its metrics, and what is on this machine alone.
 
 use super::{history::History, token::Token};
 use crate::node::{config::InUse, metrics::Metrics, query::QueryHandle, visits::Visits};

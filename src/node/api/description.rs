@@ -1,4 +1,4 @@
-//! How is the API described? As OpenAPI, made from the routes themselves.
+//! Description of the API as OpenAPI, made from the routes themselves.
 
 use super::{admission, logs, opt_outs, page, routes, settings, surveys, verify};
 use axum::Json;

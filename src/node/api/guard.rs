@@ -1,8 +1,9 @@
-//! Which requests does the API accept? Those of programs and browsers on this machine, and none that a foreign web page makes.
+//! Decides which requests the API accepts: those of programs and browsers on this machine, and none that a foreign web page makes.
 //!
-//! A page elsewhere cannot read our answers (no CORS headers are ever sent), but it could point a name of its own at 127.0.0.1 and
-//! become "same origin" (DNS rebinding), or send us a form that it need not read the answer of (request forgery). So the Host
-//! header must be this machine's, what comes from another site gets no answer of the API, and whatever changes something must say that it is JSON, which no form can, and have the daemon's token.
+//! A page elsewhere cannot read our answers (no CORS headers are ever sent), but it could point a name of its own at 127.0.0.1 and become
+//! "same origin" (DNS rebinding), or send us a form that it need not read the answer of (request forgery). So the Host header must be this
+//! machine's, what comes from another site gets no answer of the API, and whatever changes something must say that it is JSON, which no
+//! form can, and have the daemon's token.
 
 use super::{
     error::RequestError,

@@ -1,8 +1,8 @@
-//! How much was done lately? Rates of this daemon and totals of the swarm by the minute, for the last 24 hours, for the page's charts.
+//! Rates of this daemon and totals of the swarm by the minute, for the last 24 hours, for the page's charts.
 //!
-//! A rate is the growth of a counter of this process by the time between two looks at it, so that neither a restart, where counters begin anew,
-//! nor a sleeping machine makes a spike: what was not looked at is a gap. Totals are taken only when they are consistent: between a restart
-//! or a take-over and the next consistent answer there is a gap, too, and not a fall and a rise.
+//! A rate is the growth of a counter of this process by the time between two looks at it, so that neither a restart, where counters begin
+//! anew, nor a sleeping machine makes a spike: what was not looked at is a gap. Totals are taken only when they are consistent: between a
+//! restart or a take-over and the next consistent answer there is a gap, too, and not a fall and a rise.
 
 use crate::node::{
     clock,

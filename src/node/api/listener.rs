@@ -1,4 +1,4 @@
-//! How many connections may be open at once? As many as there are permits; further ones wait in the kernel's queue.
+//! Listener with a limit on open connections: as many as there are permits; further ones wait in the kernel's queue.
 
 use axum::serve::Listener;
 use std::{

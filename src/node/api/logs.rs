@@ -1,4 +1,4 @@
-//! What has happened lately? The newest lines of the daemon's log and of its log of requests, and how much was done in the last 24 hours.
+//! Routes on recent events: the newest lines of the daemon's log and of its log of requests, and the rates of the last 24 hours.
 
 use super::{
     context::Context,

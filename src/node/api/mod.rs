@@ -1,4 +1,4 @@
-//! How do people and programs talk to a running node? Over HTTP on loopback: JSON, metrics, an OpenAPI description and one page.
+//! HTTP interface of a running node on loopback: JSON, metrics, an OpenAPI description and one page.
 
 mod admission;
 mod context;

@@ -1,4 +1,4 @@
-//! What can be asked and said of opt-outs over HTTP?
+//! Routes on opt-outs.
 
 use super::{
     context::Context,

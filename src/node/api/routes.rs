@@ -1,4 +1,6 @@
-//! What can be asked over HTTP? Each route is one query to the node, or a document about the API itself.
+//! Routes of the API.
+//!
+//! Each is one query to the node, or a document about the API itself.
 
 use super::{
     context::Context,

@@ -1,4 +1,4 @@
-//! What does the configuration say?
+//! Route that shows the configuration.
 
 use super::{context::Context, error::ErrorView};
 use crate::node::config::SettingView;

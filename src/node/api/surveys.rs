@@ -1,4 +1,4 @@
-//! What can be asked and said of surveys over HTTP?
+//! Routes on surveys.
 
 use super::{
     context::Context,

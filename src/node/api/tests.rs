@@ -1,4 +1,4 @@
-//! Does the API keep its promises over real sockets?
+//! Tests of the API over real sockets.
 
 use super::{Api, Token, description::Description, error::ErrorView, fake::FakeNode};
 use crate::{

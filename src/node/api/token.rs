@@ -1,8 +1,8 @@
 //! The local token: who can read a file in the state directory may change something, by the API or the page.
 //!
-//! Every process on this machine reaches the API, whoever runs it. A foreign web page cannot send the header with the token, as no answer allows
-//! it to (there are no CORS headers). It is another one at each start: a process that took the port while the daemon was down may have been sent
-//! the one before.
+//! Every process on this machine reaches the API, whoever runs it. A foreign web page cannot send the header with the token, as no answer
+//! allows it to (there are no CORS headers). It is another one at each start: a process that took the port while the daemon was down may
+//! have been sent the one before.
 
 use std::{
     fmt,

@@ -1,4 +1,6 @@
-//! Did the swarm make a request to an address at a certain time? All members are asked what their logs of requests say.
+//! Route that says whether the swarm made a request to an address at a certain time.
+//!
+//! All members are asked what their logs of requests say.
 
 use super::{
     context::Context,

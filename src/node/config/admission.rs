@@ -1,4 +1,4 @@
-//! Who may be a member of the swarm?
+//! `[admission]`: who may be a member of the swarm.
 
 use super::{
     reader::Section,

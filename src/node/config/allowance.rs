@@ -1,4 +1,4 @@
-//! What may the daemon use of its operator's line, and when?
+//! `[allowance]`: what the daemon may use of its operator's line, and when.
 
 use super::{
     reader::Section,

@@ -1,4 +1,4 @@
-//! Where can people on this machine ask the daemon?
+//! `[api]`: the HTTP interface for people on this machine.
 
 use super::{reader::Section, values::Parsed};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! How many recently seen URLs are remembered?
+//! `[cache]`: how many recently seen URLs are remembered.
 
 use super::{reader::Section, values};
 

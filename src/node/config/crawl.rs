@@ -1,4 +1,4 @@
-//! How does the daemon visit servers, and which does it never visit?
+//! `[crawl]`: how the daemon visits servers, and which it never visits.
 
 use super::{
     reader::Section,

@@ -1,4 +1,4 @@
-//! By which procedure does a subnet without an owner get one?
+//! `[delegation]`: the procedure by which a subnet without an owner gets one.
 
 use super::{reader::Section, values};
 use nearcrawl_core::migration::judge::{MigrationSettings, Rule};

@@ -1,4 +1,4 @@
-//! Which name servers does the daemon use?
+//! `[dns]`: the name servers that the daemon uses.
 
 use super::{
     reader::Section,

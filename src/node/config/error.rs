@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and what should its owner do? All problems at once, each with its line.
+//! Errors of a configuration: all problems at once, each with its line and what its owner should do.
 
 use nearcrawl_model::view::counted;
 use std::{fmt, io, path::PathBuf};

@@ -1,4 +1,4 @@
-//! What does each key mean? Read from the packaged example, which explains them all.
+//! Explanations of all keys, read from the packaged example.
 
 /// The example that is packaged with the daemon: every key with its default, explained by the comment before it.
 pub(crate) const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");

@@ -1,4 +1,4 @@
-//! Which map of the address space does the daemon use, and where do its makers' files come from?
+//! `[hierarchy]`: the hierarchy of subnets that the daemon uses, and where the registries' files come from.
 
 use super::{
     reader::Section,

@@ -1,4 +1,4 @@
-//! What does the configuration of a running daemon say, and what does each of its keys mean?
+//! Configuration of a running daemon: the value of each key, and what it means.
 
 use super::explained::{Entry, explained};
 use serde::{Deserialize, Serialize};

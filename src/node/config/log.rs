@@ -1,4 +1,4 @@
-//! What does the daemon log, and where?
+//! `[log]`: what the daemon logs, and where.
 
 use super::{
     reader::Section,

@@ -1,4 +1,4 @@
-//! What did the operator decide? One TOML file, read whole, or the defaults.
+//! The operator's configuration: one TOML file, read whole, or the defaults.
 //!
 //! The file is parsed into a table that remembers where everything stands; each section then asks that table for its own keys
 //! and gives back plain resolved values. So a mistake is reported with its line, all mistakes are reported at once, and

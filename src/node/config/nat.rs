@@ -1,4 +1,4 @@
-//! What does the daemon do for members behind routers?
+//! `[nat]`: what the daemon does for members behind routers.
 
 use super::{reader::Section, values};
 

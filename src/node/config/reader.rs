@@ -1,4 +1,4 @@
-//! What does the file say, key by key? Reads a parsed document against the keys that are asked for, and remembers every problem.
+//! Reads a parsed document against the keys that are asked for, and remembers every problem.
 
 use super::{
     error::Problem,

@@ -1,4 +1,6 @@
-//! Which keys had another name in earlier versions? The error for an old key gives the new one.
+//! Keys that had another name in earlier versions.
+//!
+//! The error for an old key gives the new one.
 
 /// The keys that were renamed, as (section, name until version 0.1.0, name now).
 pub(super) const RENAMED: &[(&str, &str, &str)] = &[

@@ -1,4 +1,4 @@
-//! Which external hosts, found by links, become starting hosts of their own?
+//! `[scope]`: which external hosts, found by links, become starting hosts of their own.
 
 use super::{
     reader::Section,

@@ -1,4 +1,4 @@
-//! How much memory may the store use, and how much of the disk the journals of other owners?
+//! `[store]`: the memory that the store may use, and the disk space for the journals of other owners.
 
 use super::{reader::Section, values};
 

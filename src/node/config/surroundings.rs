@@ -1,4 +1,4 @@
-//! Where does the daemon keep its state by default? That depends on how it was started.
+//! Default state directory, which depends on how the daemon was started.
 
 use std::{env, ffi::OsString, path::PathBuf};
 

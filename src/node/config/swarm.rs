@@ -1,4 +1,4 @@
-//! How does the daemon find and reach other members?
+//! `[swarm]`: how the daemon finds and reaches other members.
 
 use super::{
     reader::Section,

@@ -1,4 +1,4 @@
-//! Are mistakes explained, and do the defaults hold?
+//! Tests that mistakes are explained, and that the defaults hold.
 
 use super::{renamed::RENAMED, *};
 use std::{net::SocketAddr, time::Duration};

@@ -1,4 +1,4 @@
-//! How patient is the swarm with a member that falls silent?
+//! `[timers]`: how patient the swarm is with a member that falls silent.
 
 use super::{
     reader::Section,

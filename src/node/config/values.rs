@@ -1,4 +1,4 @@
-//! How is a value written? Durations with their unit, sizes with theirs, ranges, addresses, choices; each refusal says what is allowed.
+//! Parsers for values: durations with their unit, sizes with theirs, ranges, addresses, choices; each refusal says what is allowed.
 
 use ipnetwork::IpNetwork;
 use nearcrawl_model::url::Host;

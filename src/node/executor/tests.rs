@@ -1,4 +1,4 @@
-//! Is every command answered whose task panics, and does the next one of its kind work again?
+//! Tests that every command whose task panics is answered, and that the next one of its kind works again.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! Does a member that hands over rows get as much memory as it is allowed, and no more?
+//! Tests that a member that hands over rows gets as much memory as it is allowed, and no more.
 
 use super::*;
 use crate::node::recovery_budget::{MAX_RECOVERED, MAX_RECOVERED_ONCE};

@@ -1,5 +1,7 @@
-//! Queries that other members' words are needed for: about a host that is new here, until its steward has answered with its address, and for
-//! tables, until the members have told their parts. Each waits for a short time only.
+//! Queries that need answers of other members first.
+//!
+//! They are about a host that is new here, until its steward has answered with its address, and for tables, until the members have told
+//! their parts. Each waits for a short time only.
 
 use super::{AdmissionReply, MAX_WAITING, OptOutReply, Reply, SurveyReply};
 use nearcrawl_core::crawler::Crawler;

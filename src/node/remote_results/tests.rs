@@ -1,4 +1,4 @@
-//! Does a reader get what a real member says, and an understandable reason if it says nothing?
+//! Tests that a reader gets what a real member says, and an understandable reason if it says nothing.
 
 use super::*;
 use crate::io::swarm::{Swarm, SwarmCommand, SwarmConfig, SwarmEvent, SwarmSecrets};

@@ -1,4 +1,4 @@
-//! Does an edition come whole from members of whom some lie, and is none taken that is not what it is called?
+//! Tests that an edition comes whole from members of whom some lie, and that none is taken that is not what it is called.
 
 use super::*;
 use crate::node::{config::Config, snapshot_store::edition_of};

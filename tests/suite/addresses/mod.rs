@@ -1,4 +1,4 @@
-//! Does any URL lead to an address that must not be contacted? From its text through the DNS to the dialler, as in the daemon.
+//! Test that no URL leads to an address that must not be contacted, from its text through the DNS to the dialler, as in the daemon.
 
 mod table;
 

@@ -1,4 +1,6 @@
-//! Which URL leads where? Every spelling, range and name by which somebody may try to send us where we must not go.
+//! Table of URLs and where they lead.
+//!
+//! It has every spelling, range and name by which somebody may try to send us where we must not go.
 
 use nearcrawl_model::{fetch::ResolveError, url::UrlError};
 

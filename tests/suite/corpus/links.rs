@@ -1,4 +1,4 @@
-//! Which links does a page have? An answer independent of the crawler's scanner: html5ever's tree, walked in document order.
+//! Finds the links of a page independently of the crawler's scanner: html5ever's tree, walked in document order.
 
 use nearcrawl_model::url::PageUrl;
 use scraper::{Html, node::Element};

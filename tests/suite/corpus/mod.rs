@@ -1,4 +1,6 @@
-//! What real web is the swarm tested on? Three packages of Debian's documentation, split by directory over many hosts on loopback.
+//! The real web that the swarm is tested on.
+//!
+//! Three packages of Debian's documentation are split by directory over many hosts on loopback.
 //!
 //! ```text
 //! let corpus = Arc::new(Corpus::open(CorpusPlan::default())?);

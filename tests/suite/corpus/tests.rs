@@ -1,4 +1,4 @@
-//! Is the corpus what the tests that crawl it take it for?
+//! Tests that the corpus is what the tests that crawl it take it for.
 
 use super::*;
 use nearcrawl_lab::oracle::Kind;

@@ -1,4 +1,4 @@
-//! How well did the daemons delegate, by what they measured themselves? Probes against nearness, in the laboratory's measures.
+//! Measures how well the daemons delegated, by what they measured themselves: probes against nearness, in the laboratory's measures.
 
 use crate::support::RealPlaces;
 use nearcrawl_hierarchy::{Builder, Hierarchy};

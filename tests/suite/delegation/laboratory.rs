@@ -1,4 +1,4 @@
-//! What does the laboratory say of the same places? `nearcrawl lab delegation`, asked as anybody can ask it.
+//! Expectations of the laboratory for the same places: `nearcrawl lab delegation`, run as anybody can run it.
 
 use super::figures::{Figures, Measured};
 use crate::support::{RealPlaces, Swarm};

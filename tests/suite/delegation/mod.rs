@@ -1,4 +1,4 @@
-//! Do twelve real daemons find the nearest of them as well as the laboratory says? Real distances, over real sockets.
+//! Tests that twelve real daemons find the nearest of them as well as the laboratory says: real distances, over real sockets.
 //!
 //! Twelve daemons and 220 servers stand for as many places on Earth, on loopback, with the registration and the round trips that these
 //! places have; what the daemons say to each other takes its time, too. The servers' logs count the probes. The laboratory is given the

@@ -1,4 +1,4 @@
-//! W1, W2: what can be wrong with a body? Bombs, bodies without end, and lengths that lie.
+//! W1, W2: bombs, bodies without end, and lengths that lie.
 
 use super::case::{Case, Step, Want::*, case, chunked, endless, head, pack, page_with, send};
 use FetchError::*;

@@ -1,4 +1,4 @@
-//! What is one case? What a server does, what the fetcher must make of it, and what a crawl must write down.
+//! A case of the hostile web: what a server does, what the fetcher must make of it, and what a crawl must write down.
 
 pub use super::site::{Asked, Step, answer, html, pack, send};
 pub use nearcrawl_model::fetch::FetchError;

@@ -1,4 +1,4 @@
-//! What does the program make of the whole table at once, and do good servers notice that the others are there?
+//! Test of the program with the whole table at once, while good servers must not notice that the others are there.
 
 use super::{
     Running, all,

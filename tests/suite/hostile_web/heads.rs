@@ -1,4 +1,4 @@
-//! W4, W5, W12: what can be wrong with the head of an answer, and with what follows an answer on the same connection?
+//! W4, W5, W12: bad heads of answers, and what follows an answer on the same connection.
 
 use super::case::{Case, HTML, Step, Want::*, Written, answer, case, chunked, depends, endless, head, headers, html, page_with, send};
 use FetchError::*;

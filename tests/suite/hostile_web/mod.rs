@@ -1,4 +1,4 @@
-//! Does anything that a web server can do stop the fetcher, fill the memory, or slow the crawl of other servers?
+//! Tests that nothing that a web server can do stops the fetcher, fills the memory, or slows the crawl of other servers.
 //!
 //! One table of hostile servers (SAFETY's W1 to W14), each with the outcome that it must have. Each is tested twice: by the fetcher alone,
 //! and all at once, with good servers among them, by the program as its users start it.

@@ -1,4 +1,4 @@
-//! W3, W11: who wastes our time, and whose TLS is not to be believed?
+//! W3, W11: servers that waste our time, and TLS that is not to be believed.
 
 use super::case::{Case, SLOWLY, Step, Want::*, case, chunked, closed, head, secure, send, unasked};
 use FetchError::*;

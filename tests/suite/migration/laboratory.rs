@@ -1,4 +1,6 @@
-//! What does the laboratory say of the same crawl? The same decisions in a simulated swarm, with the same servers, round-trip times and changes of them.
+//! Expectations of the laboratory for the same crawl.
+//!
+//! It makes the same decisions in a simulated swarm, with the same servers, round-trip times and changes of them.
 
 use super::{ACCESS_REQUESTS, PAGES, REST_MS, Shifting};
 use nearcrawl_core::{

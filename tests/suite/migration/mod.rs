@@ -1,4 +1,4 @@
-//! Ways change while twelve real daemons crawl: do their servers find better owners, without a page lost or asked for twice?
+//! Test that servers find better owners when ways change while twelve real daemons crawl, without a page lost or requested twice.
 //!
 //! Twelve daemons and 220 servers stand for as many places on Earth, with the round trips measured between them. In the middle of the
 //! crawl half of the daemons change places, as if their networks had been connected elsewhere: what everybody knows of their distances

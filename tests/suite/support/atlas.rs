@@ -1,4 +1,6 @@
-//! Which real places do daemons and servers stand for? Twelve and 220 of them, moved onto loopback with their registration and distances.
+//! The real places that daemons and servers stand for.
+//!
+//! There are twelve and 220 of them, moved onto loopback with their registration and distances.
 //!
 //! Real addresses become loopback addresses one to one: each /24 becomes a /24, and a registered block becomes the smallest range that
 //! holds what became of everything in it. So who is whose sibling, parent and fellow of one organisation stays as it is in the

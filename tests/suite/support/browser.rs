@@ -1,4 +1,4 @@
-//! A headless Chromium, told what to do over pipes by its DevTools protocol: messages are JSON, each ended by a zero byte.
+//! A headless Chromium, driven over pipes by its DevTools protocol: messages are JSON, each ended by a zero byte.
 
 use serde_json::{Value, json};
 use std::{

@@ -1,4 +1,4 @@
-//! What does a daemon's state directory hold when the daemon does not run? Read from a copy, with the store that daemons use.
+//! Reads the state directory of a daemon that does not run, from a copy, with the store that daemons use.
 
 use nearcrawl::io::store::{Store, StoreConfig};
 use nearcrawl_lab::demo::verdict::key;

@@ -1,4 +1,4 @@
-//! How do members feel the distance between them? By a relay before each one, that holds back what goes through it.
+//! Delays between members, by a relay before each one that holds back what goes through it.
 //!
 //! A daemon listens where nobody looks and advertises its relay. The relay sees by its address who dials, waits for half of the round
 //! trip in each direction, and speaks from the dialler's address to the daemon.

@@ -1,4 +1,4 @@
-//! Was the web crawled as it must be? Read off the servers' log against what an independent traversal expects.
+//! Judges whether the web was crawled as it must be: the servers' log against what an independent traversal expects.
 
 use nearcrawl_lab::demo::verdict::key;
 use nearcrawl_lab::oracle::Expected;

@@ -1,4 +1,4 @@
-//! How is a swarm of real daemons run by a test, and surely ended? On a loopback range that nobody else uses meanwhile.
+//! Runs a swarm of real daemons for a test, and surely ends it, on a loopback range that nobody else uses meanwhile.
 
 mod atlas;
 pub mod browser;

@@ -1,5 +1,6 @@
-//! A member of a swarm that keeps to no limit: it says hello as everybody does, and from then on sends whatever bytes it is given, as fast
-//! as they go.
+//! A member of a swarm that keeps to no limit.
+//!
+//! It says hello as everybody does, and from then on sends whatever bytes it is given, as fast as they go.
 
 use ed25519_dalek::{Signer, SigningKey};
 use libp2p::{

@@ -1,4 +1,4 @@
-//! Which small web do swarms of a few daemons crawl? Hosts with pages that hang together as trees, some near each access point.
+//! The small web that swarms of a few daemons crawl: hosts with pages that hang together as trees, some near each access point.
 
 use super::Ground;
 use nearcrawl_lab::demo::world::Places;

@@ -1,8 +1,11 @@
-//! Certificates and expulsions are heard, stored, told and compared.
+//! State machine for certificates and expulsions: takes them in, stores them, tells them and compares them with other members'.
 //!
 //! What holds here:
 //!
-//! * what is signed by the root key of the configuration, or by an inviter that it certified, counts, whoever passes it on; nothing else does;
+//! What holds here:
+//!
+//! * what is signed by the root key of the configuration, or by an inviter that it certified, counts, whoever passes it on; nothing else
+//!   does;
 //! * an expulsion takes effect when it is stored: the access point that it is about is told, then its connections are closed, and the
 //!   members go on as if it had died. It hears why, and asks no server any more;
 //! * a certificate that ends has the same effect at that moment, by the clock of each member;

@@ -1,8 +1,9 @@
-//! Who may be a member? Every member keeps the certificates and expulsions that the swarm's root key, and the inviters that it named, have
-//! signed.
+//! Admission of members: the certificates and expulsions that the swarm's root key, and the inviters that it named, have signed.
 //!
-//! * [`machine`]: they are heard, stored, told and compared; what do they come to?
-//! * [`room`]: which ones are kept, and within which limits?
+//! Every member keeps all of them.
+//!
+//! * [`machine`]: takes them in, stores them, tells them and compares them
+//! * [`room`]: which ones are kept, and within which limits
 
 pub(crate) mod machine;
 pub(crate) mod room;

@@ -1,4 +1,4 @@
-//! Which certificates and expulsions are kept, and within which limits? No inviter takes the room of the others, nor that of the root.
+//! Limits on the certificates and expulsions that are kept, so that no inviter takes the space of the others, nor that of the root.
 
 use crate::statements::Book;
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! Is an expulsion kept, told and obeyed, and does nothing count that the root key does not stand behind?
+//! Tests that expulsions are kept, told and obeyed, and that nothing counts that the root key does not stand behind.
 
 use super::{Admissions, room::KEPT_AFTER_END};
 use crate::{

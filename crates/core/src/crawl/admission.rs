@@ -1,5 +1,6 @@
-//! Ours: is it new? URLs from outside pass the CLOCK cache and the seen set, enter the site's frontier, and are acknowledged
-//! once that is recorded.
+//! Deduplicates URLs for our own sites and enters them in the frontier.
+//!
+//! URLs from outside pass the CLOCK cache and the seen set, enter the site's frontier, and are acknowledged once that is recorded.
 
 use super::{
     Crawl, Others,

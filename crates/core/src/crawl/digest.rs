@@ -1,4 +1,4 @@
-//! What came of a page? The outcome as it is written down, the links that are followed, and the rows of the journal that say so.
+//! Result of a page request: the outcome as it is written down, the links that are followed, and the rows of the journal that say so.
 
 use super::{
     link_filter::{Candidate, Sorted},

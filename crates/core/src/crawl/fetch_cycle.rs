@@ -1,4 +1,4 @@
-//! Its turn has come: ask the server, then name what it links to.
+//! One fetch: request, response, extracted links.
 //!
 //! A visit goes through four steps: the front hands out an address's token → the site says what to ask → the answer comes back and the
 //! address rests → the seen set says which links are new; only then the visit is a journal entry and the site may be asked again.

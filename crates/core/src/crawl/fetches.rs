@@ -1,8 +1,8 @@
-//! Which servers are being asked, and whose turn is next?
+//! Requests to servers that are under way, and the addresses whose turn is next.
 //!
-//! A page came; must its server wait until it is read? Not if it needs no rest: then the next page is asked for meanwhile. One connection,
-//! one request at a time, as ever: only the reading of one page and the fetching of the next overlap. With polite pauses an address rests
-//! longer than reading takes, and nothing changes.
+//! If a server needs no rest, its next page is requested while the last one is being read. One connection, one request at a time, as ever:
+//! only the reading of one page and the fetching of the next overlap. With polite pauses an address rests longer than reading takes, and
+//! nothing changes.
 
 use super::{
     politeness::Politeness,

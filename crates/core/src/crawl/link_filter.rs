@@ -1,4 +1,4 @@
-//! Which links were met lately, and which new hosts may be followed? What passes is what the seen set is asked about.
+//! Filters the links of a page: which were met lately, and which new hosts may be followed; the seen set is asked about the rest.
 
 use super::{
     new_host_quota::NewHostQuota,

@@ -1,4 +1,6 @@
-//! A site begins, goes on from another's journal, begins its next run, and ends. Whatever happens to it stands in its journal.
+//! State machine of the sites: begins them, resumes them from another owner's journal, begins their next runs, and ends them.
+//!
+//! Whatever happens to a site stands in its journal.
 
 use super::{
     Crawl, Others,

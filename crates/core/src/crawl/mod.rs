@@ -1,14 +1,14 @@
-//! Our servers: which URL next, which server now, what came of it.
+//! Crawling of our own servers: the order of URLs and servers, the requests, and their results.
 //!
 //! * [`site`]: one host's tree: frontier, robots.txt, record, the fold of its journal
-//! * [`machine`]: sites begin, go on and end; [`sites`]: which are open? [`revisits`]: what did the run before know?
-//! * [`moved_hosts`]: which hosts have another address, and go to its owner?
-//! * [`admission`]: a URL arrives, or comes nearer: was it seen? [`seen_questions`]: what was the seen set asked?
-//! * [`fetch_cycle`]: request, answer, links; [`fetches`]: what is under way? [`robots`], [`digest`]: what came of it?
-//! * [`scheduler`]: whose turn is it? Politeness by address
-//! * [`link_filter`]: which links are asked about? [`new_host_quota`]: does a domain name hosts without end?
-//! * [`release`]: on what do limits let go by now?
-//! * [`scope`]: is a host crawled at all?
+//! * [`machine`]: beginning, resuming and ending sites; [`sites`]: the open ones; [`revisits`]: what the run before knew
+//! * [`moved_hosts`]: hosts that have another address, and go to its owner
+//! * [`admission`]: URLs that arrive, or come nearer; [`seen_questions`]: open questions to the seen set
+//! * [`fetch_cycle`]: request, answer, links; [`fetches`]: requests under way; [`robots`], [`digest`]: their results
+//! * [`scheduler`]: the order of visits, with politeness by address
+//! * [`link_filter`]: which links the seen set is asked about; [`new_host_quota`]: a limit for domains that name hosts without end
+//! * [`release`]: what limits held back and let go of by now
+//! * [`scope`]: whether a host is crawled at all
 
 pub(crate) mod admission;
 mod digest;

@@ -1,4 +1,4 @@
-//! Which hosts of ours are to be looked up before their next run, which have another address, and which are on their way to us?
+//! Hosts that move to another address: our hosts to look up before their next run, those that leave, and those on their way to us.
 //!
 //! Before each run the steward of a host is asked whether it is still at its address: some time ahead, so that no run begins late. If no
 //! answer comes in time, the run begins at the address that is known.
@@ -7,8 +7,8 @@
 //! done again without harm:
 //! 1. whose its new address is gets known; until then it may be asked where it was;
 //! 2. it is asked nothing more; what is under way comes to its end;
-//! 3. [`JournalEntry::Moved`](nearcrawl_model::journal::JournalEntry::Moved) is written as the journal's last row, and recorded: whoever has
-//!    this journal from now on asks nothing, and goes on with step 4;
+//! 3. [`JournalEntry::Moved`](nearcrawl_model::journal::JournalEntry::Moved) is written as the journal's last row, and recorded: whoever
+//!    has this journal from now on asks nothing, and goes on with step 4;
 //! 4. the owner of the new address is asked to take the host until it says that it has recorded its journals under its own subnet;
 //! 5. the site is forgotten and its journals are dropped.
 

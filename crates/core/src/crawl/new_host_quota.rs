@@ -1,7 +1,8 @@
-//! Does one domain name hosts without end? Of each registrable domain only so many new hosts a day are led to by links, so that a
-//! wildcard in a DNS zone cannot keep a swarm busy. Starting points that people name are not counted, and hosts out of scope never get here.
-//! The count is kept in memory only: journals name the hosts that links led to, with the time, and are read at each start and when a subnet
-//! comes from another member.
+//! Quota of new hosts for each registrable domain.
+//!
+//! Links may lead to only so many new hosts of a domain a day, so that a wildcard in a DNS zone cannot keep a swarm busy. Starting points
+//! that people name are not counted, and hosts out of scope never get here. The count is kept in memory only: journals name the hosts that
+//! links led to, with the time, and are read at each start and when a subnet comes from another member.
 
 use super::site::held_back::DAY;
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! Which other machines does the crawl read?
+//! Read-only references to the other machines that crawling depends on.
 
 use crate::{delegation::Delegation, migration::Migration, ownership::Ownership, routing::Routing};
 

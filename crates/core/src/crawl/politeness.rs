@@ -1,7 +1,7 @@
-//! How long does a server rest between two requests? The rule and its bounds, all of them.
+//! Politeness: how long a server rests between two requests, with all bounds of the rule.
 //!
-//! Who keeps to it: [`Scheduler`](super::scheduler::Scheduler) for requests, the delegation rounds for probes. What robots.txt asks for is
-//! read in `site/robots`.
+//! [`Scheduler`](super::scheduler::Scheduler) keeps to it for requests, the delegation rounds for probes. What robots.txt asks for is read
+//! in `site/robots`.
 
 use nearcrawl_model::time::Millis;
 

@@ -1,4 +1,4 @@
-//! Limits let go: which of the new hosts that wait at a site may be led to by now, and is there room in the queue again?
+//! Releases what limits held back: new hosts that a site may now lead to, and URLs for which the queue has space again.
 
 use super::{link_filter::LinkFilter, site::Site};
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! A run is over and its time has come again: what did it know, and what need not be downloaded a second time?
+//! Revisits: the next run of a site, which uses what the run before knew, so that unchanged pages are not downloaded again.
 //!
 //! The journal of the run before is read once more and kept at hand on disk while the new run goes on. Each page is asked for by the
 //! version known; if it is still the same, its links are those of then, and the crawl goes on below it as if it had been downloaded.

@@ -1,4 +1,6 @@
-//! robots.txt came, or moved: what now? It is followed to other hosts too, but only where this access point may ask.
+//! Results of requests for robots.txt.
+//!
+//! A redirect is followed to other hosts too, but only where this access point may ask.
 
 use super::{Others, link_filter::LinkFilter, site::Site, sites::Sites};
 use crate::{

@@ -1,12 +1,14 @@
-//! Which server may be visited now? Politeness: one request at a time to an address from the whole swarm, and a rest after each.
+//! Schedules visits to servers.
+//!
+//! Politeness: one request at a time to an address from the whole swarm, and a rest after each.
 //!
 //! Three levels: site → address → subnet block. The holder of an address's token may ask one of its sites one thing; the token
 //! comes back with the answer, and the address rests for max(factor × answer time, crawl-delay, least delay) (Mercator's rule,
 //! UC-16). Picking the next due address costs O(log n).
 //!
 //! An address may have more hosts than can be visited in months. So only [`WINDOW`] of them take turns; the others wait for their first
-//! request in the order of a keyed hash ([`InLine`]). At any time those visited are those first in an order that no site can know or choose:
-//! a uniform sample of all that are known, whatever the order in which they were discovered.
+//! request in the order of a keyed hash ([`InLine`]). At any time those visited are those first in an order that no site can know or
+//! choose: a uniform sample of all that are known, whatever the order in which they were discovered.
 
 use super::politeness::Politeness;
 use nearcrawl_model::{

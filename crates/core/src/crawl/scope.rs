@@ -1,4 +1,4 @@
-//! Whose servers are surveyed? The scope says which external hosts become starting hosts (LL-8, LL-27); the rest is counted, never fetched.
+//! Scope of the crawl: which external hosts become starting hosts (LL-8, LL-27); the rest is counted, never fetched.
 
 use nearcrawl_model::{subnet::Subnet, url::Host};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What was the seen set, or the store of URLs set aside, asked for? Each question waits here for its answer.
+//! Open questions to the seen set and to the store of URLs set aside; each waits here for its answer.
 
 use super::{digest::Digest, link_filter::Candidate, sites::Sites};
 use crate::{

@@ -1,4 +1,4 @@
-//! Which sites of ours are open, in which subnets, and which of them know where they stand?
+//! The open sites of our subnets, by subnet, and which of them have been restored from their journals.
 
 use super::site::{Site, previous_run::Memory};
 use crate::ownership::register::Register;

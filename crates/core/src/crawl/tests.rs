@@ -1,4 +1,4 @@
-//! Is each server asked what it should be, when it may be, and is every URL entered once?
+//! Tests that each server is asked what it should be, when it may be, and that every URL is entered once.
 
 mod limits;
 

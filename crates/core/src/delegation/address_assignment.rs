@@ -1,4 +1,4 @@
-//! Whose is this address, and who decides if it has no owner?
+//! Assigns addresses to owners, and decides who settles an address that has no owner.
 //!
 //! Members may have different hierarchies for a while: a new one is built every three months, and they do not change over at the
 //! same moment. Three rules keep them from ever disagreeing about an owner, and an address from ever being asked by two:
@@ -11,9 +11,9 @@
 //!    registered subnet in which it crawls nothing yet, it runs the procedure for that one itself before it lets anything in. Where it
 //!    crawls already, things stay as they are.
 //!
-//! How much is delegated for an address is the deciding member's policy ([`Policy::delegates`]): the smallest registered subnet around
-//! it, as in the paper, or where that is large only the part around the address. Members with different policies do not disagree about
-//! owners for the same reason: a coordinator reserves an address for one steward of one subnet, and of nested claims the longest decides. Who
+//! How much is delegated for an address is the deciding member's policy ([`Policy::delegates`]): the smallest registered subnet around it,
+//! as in the paper, or where that is large only the part around the address. Members with different policies do not disagree about owners
+//! for the same reason: a coordinator reserves an address for one steward of one subnet, and of nested claims the longest decides. Who
 //! claimed a large subnet as a whole keeps what it covers, but for parts that others claimed meanwhile.
 //!
 //! Should two claims come to lie within each other all the same (members were cut off from each other), rule 1 says who goes on;

@@ -1,4 +1,4 @@
-//! What would each access point measure, if the subnet were here? The globe with landmarks, and what answers taught about it.
+//! Chart of expected round-trip times from each access point to a subnet: the globe with landmarks, corrected by measurements.
 //!
 //! A landmark is a place of the globe, or an access point: whatever lies near an access point measures what that one measures.
 //! From a place, a round-trip time follows from the distance; what access points and settled subnets near it measured corrects

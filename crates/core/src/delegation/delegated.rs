@@ -1,4 +1,4 @@
-//! Who holds what, by position in the hierarchy?
+//! Owners by position in the hierarchy.
 
 use crate::ownership::register::Register;
 use nearcrawl_hierarchy::Hierarchy;

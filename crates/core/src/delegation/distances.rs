@@ -1,4 +1,4 @@
-//! How far are the members from each other? Measured on our connections, told to every member, and kept for the search for the nearest.
+//! Distances between members: measured on our connections, told to every member, and kept for the search for the nearest.
 
 use crate::{
     context::Context,

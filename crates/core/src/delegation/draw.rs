@@ -1,4 +1,4 @@
-//! Who gets this subnet if nearness does not count? A member is drawn by a hash of the subnet and of every member.
+//! Draws a member for a subnet by a hash of the subnet and of every member, where nearness does not count.
 //!
 //! Whoever draws for the same subnet from the same members draws the same one (rendezvous hashing): each member with the same chance. If a
 //! member goes, only the subnets for which it was drawn are drawn anew, and the next in their order is drawn.

@@ -1,4 +1,6 @@
-//! Who else is near to this subnet, and how sure is that? What the swarm measured and expects, for an owner that may move it.
+//! Predicts what other access points would measure of a subnet, for an owner that may move it.
+//!
+//! The prediction is made of what the swarm measured and expects.
 
 use super::Knowledge;
 use nearcrawl_hierarchy::Hierarchy;

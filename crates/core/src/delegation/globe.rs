@@ -1,4 +1,4 @@
-//! How long does light in fibre take from one place of the globe to another, by the routes that there are?
+//! Round-trip times to expect between two places of the globe, for light in fibre on the routes that there are.
 
 use super::places::PLACES;
 use std::{ops::Range, sync::LazyLock};

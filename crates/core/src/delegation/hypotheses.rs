@@ -1,4 +1,4 @@
-//! Is another probe worth its price, and whose? Weighted guesses of what each access point would measure.
+//! Weighted guesses of what each access point would measure, and whether another probe is worth its price.
 
 /// Round-trip times are compared as logarithms, for most of what disturbs them is in proportion; two milliseconds are added first,
 /// so that what happens within a city does not count.

@@ -1,4 +1,4 @@
-//! What does the swarm know of distances? Access points with their countries and round-trip times, and every answer that a subnet gave.
+//! Known distances: access points with their countries and round-trip times, and every answer that a subnet gave.
 
 use super::{
     chart::{Chart, Whereabouts},

@@ -1,4 +1,4 @@
-//! What does delegation know, and what does it learn from claims, downloads and members?
+//! State machine of delegation: what it knows, and what it learns from claims, downloads and members.
 //!
 //! How subnets get their owners is in `settlement`, whose an address is in `address_assignment`.
 

@@ -1,13 +1,13 @@
-//! Who should hold this subnet? IPMicra's question, asked by the subnet's steward instead of a coordinator.
+//! Delegation of subnets to members, as in IPMicra, run by the subnet's steward instead of a coordinator.
 //!
-//! [`ipmicra`] is the paper's procedure; [`Nearest`] decides by what [`Knowledge`] the swarm has gathered of distances; [`drawn`] decides by
-//! chance, for comparison. Around them:
+//! [`ipmicra`] is the paper's procedure; [`Nearest`] decides by what [`Knowledge`] the swarm has gathered of distances; [`drawn`] decides
+//! by chance, for comparison. Around them:
 //!
 //! * `machine`: what is learnt from claims, downloads and members
-//! * `address_assignment`: whose is an address, and who decides if it has no owner? `reservations`: for which subnet is it reserved?
+//! * `address_assignment`: the owner of an address, and who decides if it has none; `reservations`: the subnet that it is reserved for
 //! * `settlement`: a subnet gets its owner; `rounds`, `procedure`: how far each search is
 //! * `prober`: probes for ourselves and for others; [`contacts`]: how often a subnet was contacted
-//! * `distances`: how far are the members from each other?
+//! * `distances`: how far the members are from each other
 
 mod address_assignment;
 mod chart;

@@ -1,4 +1,4 @@
-//! Who is nearest to this subnet, with the fewest probes?
+//! Search for the member nearest to a subnet, with the fewest probes.
 
 use super::{Knowledge, Step, Verdict};
 use nearcrawl_hierarchy::Hierarchy;

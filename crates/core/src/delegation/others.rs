@@ -1,4 +1,4 @@
-//! Which other machines does delegation read?
+//! Read-only references to the other machines that delegation depends on.
 
 use crate::{
     membership::{Membership, Shutdown},

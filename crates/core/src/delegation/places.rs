@@ -1,4 +1,4 @@
-//! Where on the globe is a country? One point for most, several for those whose ends are many milliseconds apart.
+//! Places of countries on the globe: one point for most, several for those whose ends are many milliseconds apart.
 //!
 //! Degrees north and east, and the share of the country's servers that may be thought to stand near the point: public facts,
 //! rounded. They only say where to begin; the answers of probes correct them.

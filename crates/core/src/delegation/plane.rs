@@ -1,4 +1,4 @@
-//! What if the world is flat? Round-trip times that are distances in a plane: two answers leave two points, three leave one.
+//! Round-trip times as distances in a plane: two answers leave two points, three leave one.
 //!
 //! Simulated networks are so (OverSim's is), and a single country nearly. The access points are laid out by their own round-trip
 //! times; if these fit, and only then, answers are read as circles around them.

@@ -1,4 +1,6 @@
-//! May this be probed, and what came of it? Our own prober, for ourselves and for stewards who ask; no member is obeyed blindly.
+//! Our own prober, for ourselves and for stewards who ask: checks each order, runs it and keeps its result.
+//!
+//! No member is obeyed blindly.
 
 use crate::{
     context::Context,

@@ -1,4 +1,4 @@
-//! How far is the search for the owner of one subnet? Probe, rest, probe again, award; the address is never asked while it rests.
+//! Procedure for one subnet's owner: probe, rest, probe again, award; the address is never asked while it rests.
 
 use crate::delegation::{
     Step, Verdict,

@@ -1,4 +1,4 @@
-//! Where are this subnet's relatives? What was settled of blocks, organisations and countries, each leaning on the larger one.
+//! Priors for the location of a subnet from its relatives: what was settled of blocks, organisations and countries.
 //!
 //! Shrinkage up the tree, as a chain of Dirichlet priors: what is expected of a subnet is what is known of it, as far as
 //! anything is, and else what is expected of the next larger group. The chain is: the world, country, organisation, delegated

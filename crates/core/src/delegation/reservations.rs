@@ -1,4 +1,6 @@
-//! To which subnet does an address without an owner belong? Its coordinator says so once, and sticks to it until a member owns it.
+//! Reservations of addresses without an owner.
+//!
+//! The coordinator of such an address names its subnet once, and sticks to it until a member owns it.
 
 use crate::delegation::rounds::MAX_QUEUED;
 use nearcrawl_model::{

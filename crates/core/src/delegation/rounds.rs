@@ -1,4 +1,4 @@
-//! Which subnets without an owner are being settled here, and which ones wait for it?
+//! Delegation procedures that run here, and the subnets without an owner that wait for one.
 
 use crate::delegation::procedure::Procedure;
 use nearcrawl_model::{fetch::ProbeTarget, subnet::Subnet, time::Moment, url::Host};

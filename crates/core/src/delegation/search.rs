@@ -1,4 +1,4 @@
-//! By which procedure is an owner found? The swarm's own, the paper's, or chance; the steward runs each the same way.
+//! The procedures by which an owner is found: the swarm's own, the paper's, or chance; the steward runs each the same way.
 
 use crate::delegation::{Delegated, Knowledge, Nearest, Step, Verdict, draw, ipmicra::IpMicra};
 use nearcrawl_hierarchy::Hierarchy;

@@ -1,4 +1,4 @@
-//! A subnet without an owner: who shall have it? The subnet's steward runs the search, one probe after another, and awards it.
+//! Settlement of a subnet without an owner: its steward runs the search, one probe after another, and awards it.
 //!
 //! While a subnet has no owner its steward holds its politeness: one contact at a time, a rest after each, and the rest that
 //! is left over is told to the new owner with the award.

@@ -1,4 +1,4 @@
-//! Is the nearest found, with few probes, and by what was learned? In small made-up worlds whose truth is known.
+//! Tests that the nearest is found, with few probes, and by what was learnt, in small made-up worlds whose truth is known.
 
 mod charts;
 mod ipmicra;

@@ -1,4 +1,4 @@
-//! What does a search want next, and how does it end?
+//! Steps and outcome of a delegation search.
 
 use nearcrawl_model::access_point::AccessPoint;
 

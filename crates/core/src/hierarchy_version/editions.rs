@@ -1,4 +1,4 @@
-//! Which edition of the hierarchy does the swarm use? The one that more than half of its members vouch for.
+//! Choice of the edition of the hierarchy that the swarm uses: the one that more than half of its members vouch for.
 //!
 //! A hierarchy is rebuilt every three months (IPMicra §4.1). No member is in charge, so:
 //!

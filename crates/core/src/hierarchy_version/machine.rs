@@ -1,4 +1,6 @@
-//! Which hierarchy is used here? What members vouch for is told and heard; what most vouch for is used, as soon as it is at hand.
+//! State machine for the edition of the hierarchy that is used here.
+//!
+//! What members vouch for is told and heard; what most vouch for is used, as soon as it is at hand.
 //!
 //! The rules are in [`crate::hierarchy_version::editions`]; here they meet the members, the gossip and the process.
 

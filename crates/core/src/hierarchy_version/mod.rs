@@ -1,4 +1,4 @@
-//! Which edition of the hierarchy is used?
+//! Agreement of the swarm on an edition of the hierarchy.
 //!
 //! * [`editions`]: the rule: what most members vouch for
 //! * [`machine`]: what members say of it is told and heard

@@ -1,12 +1,14 @@
-//! What is believed of what members say of each other? SWIM has everybody pass on what was heard of everybody, and nothing of it is signed.
+//! Filters what members say of each other.
 //!
-//! * The start number of a member that answers is changed by nothing but its own datagram: whoever hears of a later one asks that member. So
-//!   nobody makes others ignore a member by claiming that it has started once more, at another address.
+//! In SWIM everybody passes on what was heard of everybody, and nothing of it is signed.
+//!
+//! * The start number of a member that answers is changed by nothing but its own datagram: whoever hears of a later one asks that member.
+//!   So nobody makes others ignore a member by claiming that it has started once more, at another address.
 //! * What was believed of a member that had not been heard (it was down, or never met) gives way to its own word, also to a lower number.
 //! * Only members that are known are probed for others, at the addresses that are known of them.
-//! * Whose name is new is asked first. It counts as a member without having been heard, because not everybody reaches everybody, only when two
-//!   others name it, or one does for a while; and there are few of those at a time. So names that never existed neither slow down the search
-//!   for members that fail nor become stewards of much.
+//! * Whose name is new is asked first. It counts as a member without having been heard, because not everybody reaches everybody, only when
+//!   two others name it, or one does for a while; and there are few of those at a time. So names that never existed neither slow down the
+//!   search for members that fail nor become stewards of much.
 
 use super::member::Member;
 use foca::{Codec, Foca, Header, Message, NoCustomBroadcast, PostcardCodec, State};

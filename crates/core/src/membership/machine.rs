@@ -1,4 +1,4 @@
-//! Who is here? Feeds SWIM, follows the roster, and says to the other machines who came, went and died.
+//! State machine of membership: feeds SWIM, follows the roster, and tells the other machines who came, went and died.
 
 use crate::{
     context::Context,

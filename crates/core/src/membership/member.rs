@@ -1,4 +1,4 @@
-//! As what is an access point known to the others? By its key, how often it has started, and where it can be reached.
+//! Identity of an access point as a member: its key, how often it has started, and where it can be reached.
 
 use nearcrawl_model::access_point::AccessPoint;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,12 @@
-//! Who is alive? SWIM finds out, the roster says who is missing for good. Whether we are the one who is missing, the voters say.
+//! Membership: which access points are alive.
+//!
+//! SWIM finds out, the roster says who is missing for good. Whether we are the one who is missing, the voters say.
 //!
 //! * [`Swim`]: SWIM with suspicion as a pure machine: datagrams and moments in, datagrams and news out;
-//! * `hearsay`: what of what members say of each other is believed?
+//! * `hearsay`: what is believed of what members say of each other;
 //! * [`Roster`]: live, silent, dead: a silent member keeps what it owns until it has been silent for long enough;
-//! * `shutdown`: how does this access point go?
-//! * [`rendezvous`]: who of the live ones serves a key?
+//! * `shutdown`: how this access point leaves;
+//! * [`rendezvous`]: which of the live members serves a key.
 
 mod hearsay;
 pub(crate) mod machine;

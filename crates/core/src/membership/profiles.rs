@@ -1,5 +1,6 @@
-//! What do members tell of themselves? A name and the state of their limits, if their operators chose so: kept as it was told, and shown to people.
-//! No decision depends on it.
+//! Profiles of members: a name and the state of their limits, if their operators chose so.
+//!
+//! They are kept as they were told, and shown to people. No decision depends on them.
 
 use crate::context::Context;
 use nearcrawl_model::{

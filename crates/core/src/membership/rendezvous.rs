@@ -1,4 +1,4 @@
-//! Who of the live members serves this key? The first of the highest-random-weight order; the next ones are its deputies.
+//! Rendezvous hashing of keys to live members: the first of the highest-random-weight order serves, the next ones are its deputies.
 //!
 //! When a member goes, only the keys that it served move; when one comes, it takes an equal share from every member.
 //! The weights are part of the protocol: all members must compute the same ones.

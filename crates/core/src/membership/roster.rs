@@ -1,4 +1,6 @@
-//! Who is missing, and since when for good? A silent member keeps what it owns until it has been silent for long enough.
+//! Roster of members: who is missing, and since when for good.
+//!
+//! A silent member keeps what it owns until it has been silent for long enough.
 //!
 //! This is a guess, good for finding out early who may be needed in its place. Whether what it owned may be claimed is decided by the
 //! voters, who know when they last renewed its lease.

@@ -1,4 +1,4 @@
-//! The way out: finish what is under way, see it stored and copied, release what is held, say good-bye.
+//! Orderly shutdown: finish what is under way, see it stored and copied, release what is held, say good-bye.
 
 use crate::{
     context::Context,

@@ -1,4 +1,4 @@
-//! Who answers? SWIM with suspicion (Das, Gupta, Motivala 2002) as a machine without clock and sockets.
+//! SWIM with suspicion (Das, Gupta, Motivala 2002) as a machine without clock and sockets.
 //!
 //! The protocol itself is the `foca` crate. This wraps it: its timers are kept here in order and fired by
 //! [`Swim::tick`], what it wants to send and what it found out is drained as [`Output`]. What foca does not do is

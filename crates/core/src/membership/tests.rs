@@ -1,4 +1,4 @@
-//! Members that lie about others: SWIM machines joined by a network, and datagrams that no honest one would send.
+//! Tests with members that lie about others: SWIM machines joined by a network, and datagrams that no honest one would send.
 
 use super::{
     hearsay::{Datagram, Update},

@@ -1,4 +1,4 @@
-//! How strongly is the deviation of one access correlated with that of the next (lag-1 autocorrelation)? Learnt for each subnet.
+//! Lag-1 autocorrelation of the deviations of successive accesses, learnt for each subnet.
 //!
 //! On real paths delays come and go. Correlated deviations tell little of a permanent change, but predict the next access: it pays to be
 //! elsewhere until they have decayed.

@@ -1,4 +1,6 @@
-//! How often must a subnet be answered badly before it moves? The states of one arm, as every rule of migration uses them.
+//! Automaton that decides how often a subnet must be answered badly before it moves.
+//!
+//! It has the states of one arm, as every rule of migration uses them.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Should this subnet move, and where to? The default rule: what the subnet takes here against what it would take elsewhere.
+//! The default rule of migration: compares what the subnet takes here with what it would take elsewhere.
 //!
 //! The paper compares a site with its arm mates, and so takes the big for the badly placed. Here a subnet is compared with itself: the
 //! seconds that a unit of its work takes, against those that it would take at a few other access points, as far as probes foretold it,

@@ -1,4 +1,4 @@
-//! Has the network changed? A cumulative sum of deviations, which chance keeps small and a change lets grow (CUSUM, Page 1954).
+//! Detects changes of the network by a cumulative sum of deviations, which chance keeps small and a change lets grow (CUSUM, Page 1954).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
-//! Which subnets go to others before the operator lets this access point ask nothing for long?
+//! Subnets that go to others before the operator lets this access point request nothing for long.
 //!
-//! Those whose servers have something to do until it may ask again: a run that is under way, or one that begins meanwhile. The others stay: a
-//! server that rests anyway is no worse off, and its journals do not travel. They go like any that moves, two at a time, each to the nearest
-//! member that says yes; who is away for as long says no. If nobody says yes, they stay and wait.
+//! These are the subnets whose servers have something to do until it may ask again: a run that is under way, or one that begins meanwhile.
+//! The others stay: a server that rests anyway is no worse off, and its journals do not travel. They go like any that moves, two at a time,
+//! each to the nearest member that says yes; who is away for as long says no. If nobody says yes, they stay and wait.
 
 use super::handover::{Proposal, Surroundings};
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! How long would it take elsewhere, and what would a trial bring? Bayes on logarithms, in closed form.
+//! Estimates of what a subnet would take elsewhere, and of what a trial would bring: Bayes on logarithms, in closed form.
 
 /// What is known of an arm, in natural logarithms of seconds for a unit of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

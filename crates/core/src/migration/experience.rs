@@ -1,4 +1,4 @@
-//! What did a subnet learn of an arm it was in? A mean, how much stands behind it, and how far it may be off by now.
+//! What a subnet learnt of an arm that it was in: a mean, how much stands behind it, and how far it may be off by now.
 
 use serde::{Deserialize, Serialize};
 

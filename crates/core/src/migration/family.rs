@@ -1,4 +1,4 @@
-//! What do a subnet's relatives tell of it before it was measured? How far what was foretold is off among them, level by level.
+//! Priors for a subnet from its relatives: how far what was foretold is off among them, level by level.
 //!
 //! A prior says how long a unit of work should take; a slow server takes longer from everywhere. By how much is a trait of the subnet,
 //! its `level`, as a natural logarithm. An owner that knows the levels of a network's other subnets knows this one's within their spread:

@@ -1,4 +1,4 @@
-//! Who had which subnet, and why did it let it go? As claims and the journals of previous owners tell.
+//! Histories of ownership: who had which subnet and why it let it go, as claims and the journals of previous owners tell.
 
 use nearcrawl_model::{
     ownership_history::{Holding, OwnershipHistory},

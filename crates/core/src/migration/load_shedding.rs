@@ -1,8 +1,8 @@
-//! Which subnets does an access point that is busier than the average give away, although it is the best place for them?
+//! Load shedding: the subnets that an access point busier than the average gives away, although it is the best place for them.
 //!
-//! Load prices (see [`LoadPrice`](super::LoadPrice)) act slowly: a subnet moves only after several penalties, and prices that followed loads
-//! at once would move many subnets together. A present excess is therefore shed directly: the subnets whose move costs least go first, until
-//! half of the excess is gone.
+//! Load prices (see [`LoadPrice`](super::LoadPrice)) act slowly: a subnet moves only after several penalties, and prices that followed
+//! loads at once would move many subnets together. A present excess is therefore shed directly: the subnets whose move costs least go
+//! first, until half of the excess is gone.
 
 /// Load is shed above the average by this share.
 const TOLERANCE: f64 = 0.02;

@@ -1,4 +1,4 @@
-//! Which subnets move, which ones should, and who had them? Judges our subnets, hands them over, and takes over those of others.
+//! State machine of migration: judges our subnets, hands them over, takes over those of others, and knows who had them.
 
 use super::{
     OwnershipHistories,

@@ -1,4 +1,4 @@
-//! Would this subnet be crawled better from elsewhere? The question of Chen, Wang and Olsen's TWOMA, asked by the subnet's owner.
+//! Migration of subnets to access points that crawl them better (Chen, Wang, Olsen: TWOMA), decided by the subnet's owner.
 //!
 //! Every rule plays the same small [`Automaton`]: each access to a subnet is answered by a reward (one state inward) or a penalty (one
 //! state towards the boundary); a penalty at the boundary makes it move. The rules differ in what they reward, and in where they send:

@@ -1,4 +1,4 @@
-//! Do the rules of migration say what the paper says, and what was promised beyond?
+//! Tests that the rules of migration do what the paper says, and what was promised beyond.
 
 mod machine;
 

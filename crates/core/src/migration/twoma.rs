@@ -1,5 +1,6 @@
-//! What does the paper's rule say? Reward below the average duration of the arm, penalty above it, and from the boundary to anywhere
-//! (Chen, Wang, Olsen: TWOMA, §3).
+//! The paper's rule of migration (Chen, Wang, Olsen: TWOMA, §3).
+//!
+//! Reward below the average duration of the arm, penalty above it, and from the boundary to anywhere.
 
 use super::Answer;
 use rand::{Rng, RngExt};

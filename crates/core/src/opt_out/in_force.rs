@@ -1,4 +1,4 @@
-//! May this server be asked? The opt-outs that are in force here, by name and by address.
+//! The opt-outs that are in force here, by name and by address.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

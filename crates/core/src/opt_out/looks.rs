@@ -1,5 +1,7 @@
-//! Which proofs are to be looked for, and when? Few at a time, and the same one again only after a rest that grows: what members say must not
-//! make others ask a server that wants no requests.
+//! Schedules the checks of opt-out proofs.
+//!
+//! There are few at a time, and the same one again only after a rest that grows: what members say must not make others contact a server
+//! that wants no requests.
 
 use nearcrawl_model::{
     ids::QuestionId,

@@ -1,17 +1,18 @@
-//! Opt-outs are taken in, heard, stored, told and compared.
+//! State machine of opt-outs: takes them in, stores them, tells them and compares them with other members'.
 //!
 //! A member speaks for itself only: "I saw the proof", "I looked for it in vain", "my operator orders it". What holds here:
 //!
 //! * an operator's order holds as long as that member does not withdraw it, unless the configuration ignores its orders;
 //! * of a proof that this access point looked for itself, what it saw counts, whatever others say. It looks for those of sites of its own,
-//!   and again when a member says the opposite. One that it sees is there; one that it had seen is gone as soon as it finds none; one that it
-//!   never saw is not there if it finds none three times in eleven minutes, or cannot find out for six hours. Until then nothing is asked;
-//! * of another proof that a member saw nothing is asked here, and if this access point comes to own such a server, it looks first. Its URLs
-//!   are not dropped for it: they go to the owner, who looks. As many who looked in vain as saw it make it one that is not in force.
+//!   and again when a member says the opposite. One that it sees is there; one that it had seen is gone as soon as it finds none; one that
+//!   it never saw is not there if it finds none three times in eleven minutes, or cannot find out for six hours. Until then nothing is
+//!   asked;
+//! * of another proof that a member saw nothing is asked here, and if this access point comes to own such a server, it looks first. Its
+//!   URLs are not dropped for it: they go to the owner, who looks. As many who looked in vain as saw it make it one that is not in force.
 //!
-//! So neither a member that makes opt-outs up nor one that withdraws what is not its own changes for long what an owner asks, and a withdrawal
-//! reaches all that saw the proof before. A member whose opt-outs were looked for in vain here a few times is not believed any more where its
-//! word costs the server requests: of files. A look at a TXT record costs a server nothing. Orders count of members only.
+//! So neither a member that makes opt-outs up nor one that withdraws what is not its own changes for long what an owner asks, and a
+//! withdrawal reaches all that saw the proof before. A member whose opt-outs were looked for in vain here a few times is not believed any
+//! more where its word costs the server requests: of files. A look at a TXT record costs a server nothing. Orders count of members only.
 //! Who has no statements asks nobody for any: those who have some tell.
 
 use super::{

@@ -1,4 +1,6 @@
-//! Whose statements are kept, and within which limits? The greatest revision of each; of two with one revision that with the greater digest.
+//! Register of statements about opt-outs, with its limits.
+//!
+//! Of each the greatest revision is kept; of two with one revision that with the greater digest.
 
 use crate::statements::{Book, Kept};
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! Is a "no" believed, kept, told and withdrawn by the same proof only, and does a liar stop nobody for long?
+//! Tests that an opt-out is believed, kept, told, and withdrawn by the same proof only, and that a liar stops nobody for long.
 
 use super::{OptOuts, machine::MAX_REFUTED, register::MAX_OF_STRANGERS};
 use crate::{

@@ -1,4 +1,4 @@
-//! Who says that a subnet is whose? Claims of ours are stored, then told, then watched; claims of others are checked, then held.
+//! Claims of subnets: ours are stored, then told, then watched; those of others are checked, then held.
 
 use crate::{
     context::Context,

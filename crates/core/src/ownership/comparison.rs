@@ -1,4 +1,6 @@
-//! Which claims does another member have that we have not? One pass at a time, with one member at a time.
+//! Comparison of the ownership map with other members', to find the claims that we lack.
+//!
+//! There is one pass at a time, with one member at a time.
 //!
 //! A pass compares the digest of the whole map; of parts that differ it compares their parts, and of those in which we have few claims it
 //! asks for the claims that we lack. Up to four questions are under way. The asked member keeps nothing between them. A pass ends when

@@ -1,4 +1,4 @@
-//! What does every member know? Claims and roll-ups are gossiped; what gossip lost is found by comparing maps.
+//! Gossip of claims and roll-ups to every member; what gossip lost is found by comparing maps.
 
 use crate::{
     context::{Context, MAX_TOLD_DIRECTLY},

@@ -1,11 +1,11 @@
-//! Whose is a subnet?
+//! Ownership of subnets.
 //!
 //! * [`register`]: the claims that are known, merged
 //! * [`claims`]: ours are stored, told and watched; those of others are checked and held
 //! * [`gossip`]: what every member is told
-//! * [`comparison`]: what gossip lost, and what a newcomer lacks; `pass`: what is asked of one member; [`parts`]: in which parts the maps are
-//!   compared
-//! * [`take_over`]: who goes on with what a member left?
+//! * [`comparison`]: what gossip lost, and what a newcomer lacks; `pass`: what is asked of one member; [`parts`]: in which parts the maps
+//!   are compared
+//! * [`take_over`]: who goes on with what a member left
 
 pub(crate) mod claims;
 pub(crate) mod comparison;

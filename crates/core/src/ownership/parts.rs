@@ -1,4 +1,4 @@
-//! In which parts of the map are which subnets, and what are the parts' digests?
+//! Parts of the ownership map and their digests.
 //!
 //! A tree over the places of the subnets, see [`nearcrawl_model::ownership_map`]. A part with more than [`MAX_LISTED`] claims is divided;
 //! how deep the tree is somewhere follows from the claims there. A change makes the digests of the parts around it unknown, some four among

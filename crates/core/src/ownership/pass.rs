@@ -1,4 +1,4 @@
-//! What is left to be asked in a pass, and does what came belong to it?
+//! One pass of comparing maps with a member: what is left to be asked, and whether an answer belongs to it.
 //!
 //! The parts of a pass are taken from the end, and claims before comparisons, so that what some parts divide into is done before the next
 //! ones: what is left stays small.

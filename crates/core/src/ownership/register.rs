@@ -1,4 +1,4 @@
-//! Who holds this subnet? A register of claims that every access point keeps and that converges without a coordinator.
+//! Register of claims, which every access point keeps and which converges without a coordinator.
 //!
 //! Merging is commutative, associative and idempotent: of two claims to one subnet the stronger one holds
 //! ([`Claim::strength`]), in whatever order and however often they arrive. Signatures are checked before merging.

@@ -1,4 +1,4 @@
-//! Who comes after? An owner died, left, or lost: its subnets go to the runner-up or the next steward.
+//! Take-over of the subnets of an owner that died, left or lost them: they go to the runner-up or the next steward.
 
 use crate::{
     context::Context,

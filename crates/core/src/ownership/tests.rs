@@ -1,4 +1,4 @@
-//! Does a claim count only when it is stored, told and undisputed, and does its journal come from where it is?
+//! Tests that a claim counts only when it is stored, told and undisputed, and that its journal comes from where it is.
 
 mod comparison;
 

@@ -1,4 +1,4 @@
-//! Does a plan say what the records say?
+//! Tests that a plan agrees with the records it is made from.
 
 use super::*;
 use crate::crawl::site::Site;

@@ -1,4 +1,4 @@
-//! What becomes of each question and answer between members: it goes directly, or through a third member.
+//! State machine of the relay: each question and answer between members goes directly, or through a third member.
 
 use super::{
     passing::{Passed, Passing},

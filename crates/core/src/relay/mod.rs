@@ -1,4 +1,4 @@
-//! How does a question get to a member that does not answer directly?
+//! Relay of questions to members that do not answer directly.
 //!
 //! Some members do not reach each other: one has IPv4 only and the other IPv6 only, a firewall is in between, or one has as many
 //! connections as it may. What one of them asks the other goes through a third member, sealed ([`nearcrawl_model::forwarded`]).

@@ -1,4 +1,4 @@
-//! What do we pass on for members that do not reach each other? So much for each in a time.
+//! What we pass on for members that do not reach each other, with a limit for each in a time.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

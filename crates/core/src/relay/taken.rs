@@ -1,4 +1,4 @@
-//! Which forwarded questions are taken? Recent ones, each once.
+//! Forwarded questions that are accepted: recent ones, each once.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

@@ -1,4 +1,4 @@
-//! Some members that do not all reach each other, with their relays and nothing else.
+//! Tests of relays: some members that do not all reach each other, with their relays and nothing else.
 
 use super::{
     machine::{Others, Relay},

@@ -1,4 +1,4 @@
-//! Which members do not answer us directly, and through whom are they asked?
+//! Routes to members that do not answer us directly: the third members through whom they are asked.
 
 use crate::membership::rendezvous;
 use nearcrawl_model::{

@@ -1,4 +1,6 @@
-//! Rows of our journals on their way to the disk: gathered, stored many at a time; what they name goes on its way when they are durable.
+//! Queue of rows of our journals on their way to the disk.
+//!
+//! They are gathered and stored many at a time; what they name goes on its way when they are durable.
 
 use crate::{
     context::Context,

@@ -1,4 +1,4 @@
-//! How far have the URLs that our journals name for others been taken in by their owners?
+//! Tracks how far the URLs that our journals name for others have been taken in by their owners.
 
 use crate::routing::outbox::Item;
 use nearcrawl_model::journal::JournalKey;

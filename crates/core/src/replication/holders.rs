@@ -1,4 +1,4 @@
-//! Which members have rows of subnets that became ours?
+//! Finds the members that have rows of subnets that became ours.
 //!
 //! All living members are asked, but one question is about as many subnets as are being loaded and is answered from memory; rows are sent
 //! by those that have some.

@@ -1,9 +1,9 @@
-//! Which members have all that was recorded of a subnet that became ours, and for how long does it wait for one of them?
+//! The members that have all that was recorded of a subnet that became ours, and for how long it waits for one of them.
 //!
 //! As long as a member is away that has what nobody else has, its pages would be asked for again. But members that come, take subnets over
 //! and vanish must not hold up those that stay: those who were here for a minute are waited for a minute. A set is waited for as long as
-//! the one of its members deserves that was here longest: each of them has all, and an owner that is new, or was away for a while and is back,
-//! has replicas that were here all the time.
+//! the one of its members deserves that was here longest: each of them has all, and an owner that is new, or was away for a while and is
+//! back, has replicas that were here all the time.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

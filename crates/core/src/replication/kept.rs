@@ -1,4 +1,4 @@
-//! How much of our disk do the journals of each owner take?
+//! Disk space that the journals of each owner take here.
 //!
 //! Copies are kept for others, so each owner has a quota here. What is counted is all rows of a subnet's journals, whoever wrote them, for
 //! the owner that the map names: if it changes, so does whose quota they take.

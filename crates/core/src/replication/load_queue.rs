@@ -1,4 +1,4 @@
-//! Subnets that became ours and whose journals are not asked for yet.
+//! Queue of subnets that became ours and whose journals are not asked for yet.
 //!
 //! A member that dies may leave a hundred thousand subnets to one successor, and at a start all of ours are read. Each load is an order to
 //! the store and a transfer from each member that has rows, so only so many are under way at once and the others wait here, in order.

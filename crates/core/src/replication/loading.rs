@@ -1,4 +1,4 @@
-//! Of the copies of a subnet's journals that are here and elsewhere, which are the best?
+//! Chooses the best of the copies of a subnet's journals that are here and elsewhere.
 
 use super::keepers::Keepers;
 use nearcrawl_model::{

@@ -1,3 +1,5 @@
+//! State machine of replication.
+//!
 //! Rows of our journals are stored durably, then copied to replicas, then count as recorded; and rows of others are kept for them.
 
 use crate::{

@@ -1,16 +1,16 @@
-//! What happened is written down, stored, and copied.
+//! Replication of journals: rows are written down, stored, and copied.
 //!
 //! * [`machine`]: rows are stored, copied, and only then spoken of
 //! * [`append_queue`]: rows on their way to the disk
-//! * [`placement`]: which members keep copies?
-//! * [`replicas`]: who has which rows, and when is something *recorded*?
-//! * [`forwarding`]: which URLs that rows name have arrived?
-//! * [`kept`]: how much of our disk do the journals of each owner take?
+//! * [`placement`]: which members keep copies
+//! * [`replicas`]: who has which rows, and when something is *recorded*
+//! * [`forwarding`]: which URLs that rows name have arrived
+//! * [`kept`]: how much of our disk the journals of each owner take
 //! * [`recovery`]: what another wrote is fetched and read
-//! * [`holders`]: which members have rows of it?
-//! * [`keepers`]: which of them must have all, and how long is one waited for?
-//! * [`load_queue`]: which subnets wait for that?
-//! * [`loading`]: which of its copies is the best?
+//! * [`holders`]: which members have rows of it
+//! * [`keepers`]: which of them must have all, and how long one is waited for
+//! * [`load_queue`]: which subnets wait for that
+//! * [`loading`]: which of its copies is the best
 
 mod append_queue;
 mod forwarding;

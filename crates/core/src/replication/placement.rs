@@ -1,4 +1,4 @@
-//! Which members keep copies of our journals, and which of them must have what is recorded?
+//! Placement of copies of our journals: which members keep them, and which of these must have what is recorded.
 //!
 //! Two others, the same for all our journals: the first of a hash order over the living, and from then on as long as they last, whoever
 //! joins. Members that came of late may go again, all at once: they keep copies only as long as there are too few others.

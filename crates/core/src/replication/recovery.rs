@@ -1,5 +1,6 @@
-//! A subnet became ours: its journals are fetched from all members that have some and read from our own store, before its sites go on from
-//! there.
+//! Recovery of the journals of a subnet that became ours.
+//!
+//! They are fetched from all members that have some and read from our own store, before its sites go on from there.
 
 use crate::{
     context::Context,

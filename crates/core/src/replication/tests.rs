@@ -1,4 +1,4 @@
-//! Does nothing count before it is stored and copied, and does a new owner begin with the best that any member kept?
+//! Tests that nothing counts before it is stored and copied, and that a new owner begins with the best copy any member kept.
 
 use super::{Keepers, Replication, placement::Placement};
 use crate::{

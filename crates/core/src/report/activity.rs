@@ -1,4 +1,4 @@
-//! What is this access point doing, and why is it not doing more? Is anything left to do?
+//! What this access point is doing, why it is not doing more, and whether anything is left to do.
 
 use super::status::{self, Outside};
 use crate::{crawler::MAX_OUTGOING, membership::machine::HeldBack, report::View};

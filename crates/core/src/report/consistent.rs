@@ -1,4 +1,4 @@
-//! Which totals answer while subnets change hands? Of each member its last ones that go together with everybody else's.
+//! Totals that stay consistent while subnets change hands: of each member its last ones that go together with everybody else's.
 //!
 //! Members' totals come one after the other. While a subnet goes from one owner to another its servers are in nobody's, or in those of
 //! both. So what a member tells answers if it speaks of what the member holds by our map, or held while it only gained subnets that

@@ -1,4 +1,4 @@
-//! What one site adds to the sums.
+//! The contribution of one site to the sums.
 
 use nearcrawl_model::{
     account::LevelCounts,

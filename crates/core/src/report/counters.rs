@@ -1,4 +1,4 @@
-//! What did this access point do and refuse since it started? Numbers, for status and metrics.
+//! Counters of what this access point did and refused since it started, for status and metrics.
 
 use nearcrawl_model::{
     fetch::{FetchError, ResolveError},

@@ -1,5 +1,7 @@
-//! How do two splits go together, in the whole swarm? Tables are too many to be told unasked: who is asked for one asks all members. While
-//! subnets change hands the last one that was whole answers, for ten minutes, as the totals do.
+//! Cross tables of two splits over the whole swarm.
+//!
+//! Tables are too many to be told unasked: who is asked for one asks all members. While subnets change hands the last one that was whole
+//! answers, for ten minutes, as the totals do.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

@@ -1,8 +1,10 @@
-//! How many different hosts, domains and addresses has the whole swarm? Sets are too large to be told unasked with every roll-up: who is
-//! asked for them asks all members, which send theirs only if they have changed.
+//! Counts of different hosts, domains and addresses over the whole swarm.
 //!
-//! While subnets change hands some hosts are in nobody's sets. So the last counts that were whole answer, with their age, as the totals do: for
-//! ten minutes, then the newest.
+//! Sets are too large to be told unasked with every roll-up: who is asked for them asks all members, which send theirs only if they have
+//! changed.
+//!
+//! While subnets change hands some hosts are in nobody's sets. So the last counts that were whole answer, with their age, as the totals do:
+//! for ten minutes, then the newest.
 
 use super::consistent::KEPT;
 use nearcrawl_model::{

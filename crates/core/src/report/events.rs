@@ -1,4 +1,6 @@
-//! Which delegations, judgements and hand-overs ended here lately? Kept in memory, for studies; nothing is decided by it.
+//! Recent delegations, judgements and hand-overs that ended here.
+//!
+//! Kept in memory, for studies; nothing is decided by it.
 
 use nearcrawl_model::view::EventView;
 use std::collections::VecDeque;

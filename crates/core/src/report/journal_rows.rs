@@ -1,5 +1,6 @@
-//! What does a journal tell readers? Its visits, or the links that these found, as rows of JSON, a piece at a time: nothing is remembered from
-//! one piece to the next, and a piece takes no more memory than an answer has room for.
+//! Rows of a journal for readers: its visits, or the links that these found, as JSON, a piece at a time.
+//!
+//! Nothing is remembered from one piece to the next, and a piece takes no more memory than an answer may take.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

@@ -1,4 +1,6 @@
-//! The sums over our own sites and the roll-ups of every member: entered when a site changes, told when they are due.
+//! State machine of reports: the sums over our own sites and the roll-ups of every member.
+//!
+//! A site is entered when it changes; the sums are told when they are due.
 
 use super::{
     stays::Stays,

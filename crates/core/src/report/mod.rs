@@ -1,16 +1,18 @@
-//! What are people told? The state of an access point as plain values: what it is doing, whom it knows, what is whose, and why.
+//! Reports for people: the state of an access point as plain values.
+//!
+//! They say what it is doing, whom it knows, what is whose, and why.
 //!
 //! [`Report`] is the machine: the sums over our sites, and the roll-ups of others. [`View`] answers questions and changes nothing:
 //!
 //! * `view`: members, claims, servers, surveys; how far a crawl is
-//! * `activity`: what is it doing, and why is it not doing more? Is anything left to do?
+//! * `activity`: what it is doing, why it is not doing more, and whether anything is left to do
 //! * `status`: the numbers; `counters`: what was done since the start; `events`: which delegations and hand-overs ended lately
 //! * `journal_rows`: visits and links, as readers are told them
 //! * [`RowTally`]: what rows of servers come to, whoever owns them; [`RowTable`]: the same by one or two splits
-//! * `why`: why is this crawled by whom, and when? `never_contacted`: why is it by no member?
+//! * `why`: why something is crawled, by whom and when; `never_contacted`: why it is by no member
 //! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
-//!   `stays`: for how long others were here; `strata`: what do the visited hosts of an address say of the others?
+//!   `stays`: for how long others were here; `strata`: what the visited hosts of an address say of the others
 
 mod activity;
 mod consistent;

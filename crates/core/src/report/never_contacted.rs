@@ -1,4 +1,6 @@
-//! Why does this access point never send a request to a URL, host, address or subnet? Its configuration or the address itself forbids it.
+//! Reasons why this access point never sends a request to a URL, host, address or subnet.
+//!
+//! Its configuration or the address itself forbids it.
 
 use nearcrawl_model::{
     address::{AddressError, AddressPolicy},

@@ -1,4 +1,4 @@
-//! Why a subnet stays or was handed over, as people read it.
+//! Reasons why a subnet stays or was handed over, as people read them.
 //!
 //! Journals hold these reasons as sentences in the words of 0.1.0, and so does what travels with a subnet. They are put into today's words
 //! here, when they are shown, so that stored bytes, and the digests over them, stay what they were.

@@ -1,4 +1,4 @@
-//! How do one or two splits of servers go together, when it is the reader who sums their rows?
+//! Tables by one or two splits, for a reader that sums the rows of servers itself.
 
 use super::tally::{Whereabouts, counts_of, values_of};
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! What do rows of servers come to, whoever owns them? Summed as each owner sums its own, for a reader that has gathered them.
+//! Totals over rows of servers, whoever owns them, summed as each owner sums its own, for a reader that has gathered them.
 
 use super::tally::{Tally, Whereabouts};
 use nearcrawl_model::{

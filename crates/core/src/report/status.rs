@@ -1,4 +1,4 @@
-//! How is this access point doing? Its own numbers, put together with what only the node knows.
+//! Status of this access point: its own numbers, put together with what only the node knows.
 
 use crate::{
     clock_cache::ClockCache,

@@ -1,4 +1,4 @@
-//! For how long were members here, as far as their totals tell?
+//! How long members were here, as far as their totals tell.
 //!
 //! It is remembered of those that are gone, too, also when others have taken over all that they owned: that is when it is asked.
 

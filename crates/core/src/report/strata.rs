@@ -1,10 +1,10 @@
-//! Which part of the hosts of an address was visited, and what does it say of the others?
+//! The visited part of the hosts of an address, and what it says of the others.
 //!
-//! Hosts of one address begin their runs in the order of their places ([`crate::crawl::scheduler::place_of`]). Those visited are not just the
-//! first in line: a host that was known when few others were began out of its turn, and one named later stands before some that were visited.
-//! So the sample is cut where the line fits best: at the place before which the fewest hosts are not visited and behind which the fewest are.
-//! Which hosts stand before it depends on the key and on how many were visited, not on what they are: they are a simple random sample of all
-//! that are known. Those visited out of their turn behind it count as what they are, and stand for no others.
+//! Hosts of one address begin their runs in the order of their places ([`crate::crawl::scheduler::place_of`]). Those visited are not just
+//! the first in line: a host that was known when few others were began out of its turn, and one named later stands before some that were
+//! visited. So the sample is cut where the line fits best: at the place before which the fewest hosts are not visited and behind which the
+//! fewest are. Which hosts stand before it depends on the key and on how many were visited, not on what they are: they are a simple random
+//! sample of all that are known. Those visited out of their turn behind it count as what they are, and stand for no others.
 
 use super::contribution::Contribution;
 use nearcrawl_model::{

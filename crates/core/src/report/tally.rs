@@ -1,4 +1,4 @@
-//! What do we know so far? Our own sites' records, added up as they change, and every member's sums put together.
+//! Running totals: our own sites' records, added up as they change, and every member's sums put together.
 
 use super::{
     consistent::{Answer, Consistent, Heard},

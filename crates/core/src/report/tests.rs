@@ -1,4 +1,4 @@
-//! Is what people are told true? Asked of a crawler whose world is played by hand, one event after another.
+//! Tests that reports are true, asked of a crawler whose world is played by hand, one event after another.
 
 mod deaths;
 mod estimates;

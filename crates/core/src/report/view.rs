@@ -1,4 +1,6 @@
-//! What can be read of an access point? All machines; and in order, page by page: who is there, what is whose, which servers are on record.
+//! Read-only view of an access point.
+//!
+//! It covers all machines; and in order, page by page: the members, the claims, and the servers on record.
 
 use super::{
     Counters, Report,

@@ -1,4 +1,4 @@
-//! Why is this crawled by whom, and when? From the host to its address, its subnet, its owner, its place in a site tree.
+//! Explains why something is crawled, by whom and when: from the host to its address, its subnet, its owner, its place in a site tree.
 
 use super::{
     never_contacted::{never_contacted, nowhere},

@@ -1,4 +1,6 @@
-//! Who waits until the URLs that they handed over are recorded? A member for its answer, our own outbox for leave to forget them.
+//! Acknowledgements of URLs that were handed over, once they are recorded.
+//!
+//! A member waits for its answer, our own outbox for leave to forget them.
 
 use super::outbox::Item;
 use crate::context::Context;

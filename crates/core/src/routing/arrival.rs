@@ -1,4 +1,4 @@
-//! A URL is named: where does it belong? Host → address (its steward) → subnet (hierarchy) → owner (claims) → there.
+//! Routes a named URL: host → address (its steward) → subnet (hierarchy) → owner (claims) → there.
 
 use super::{
     Routing,

@@ -1,4 +1,4 @@
-//! Which address is this host pinned to? Each host is resolved by one access point, its steward, for the whole swarm.
+//! Locates hosts: each is resolved by one access point, its steward, for the whole swarm, and pinned to one address.
 //!
 //! A host behind a content network resolves "nearby" at every access point: placed by each one's own answer it would be crawled by
 //! all. So the steward resolves once, and every member uses its answer for as long as the pin holds.

@@ -1,9 +1,9 @@
-//! A URL was named: whose is it, and how does it get there?
+//! Routing of named URLs to their owners.
 //!
 //! * [`arrival`]: from the URL to its host, address, subnet and owner
-//! * [`locator`]: which address has a host?
+//! * [`locator`]: the address of a host
 //! * [`outbox`]: URLs that wait for their owners to take them in
-//! * [`acknowledgements`]: who waits until what they handed over is recorded?
+//! * [`acknowledgements`]: who waits until what they handed over is recorded
 
 pub(crate) mod acknowledgements;
 pub(crate) mod arrival;

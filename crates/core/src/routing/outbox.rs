@@ -1,4 +1,4 @@
-//! How does a URL get to its owner? Through the outbox: grouped by host, routed when it is sent, kept until it is acknowledged.
+//! Outbox of URLs for their owners: grouped by host, routed when they are sent, kept until they are acknowledged.
 //!
 //! At least once, and taken in idempotently, is effectively once. The outbox itself is not stored: what it holds stands in the
 //! journals of the sites that named it, and is put back from there after a crash.

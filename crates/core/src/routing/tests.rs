@@ -1,4 +1,4 @@
-//! Does every URL get to its owner, and does the sender hear when one was taken in?
+//! Tests that every URL gets to its owner, and that the sender hears when one was taken in.
 
 use super::{
     Routing,

@@ -1,5 +1,7 @@
-//! Surveys are made, heard, stored and told. What is stored is told, never the other way round; members that came late, or heard nothing of a
-//! gossip, compare digests with another member and ask for what they lack.
+//! State machine of surveys: makes them, takes them in, stores them and tells them.
+//!
+//! What is stored is told, never the other way round; members that came late, or heard nothing of a gossip, compare digests with another
+//! member and ask for what they lack.
 
 use super::{
     placing::Placing,

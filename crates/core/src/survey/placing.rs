@@ -1,5 +1,7 @@
-//! Whose turn is it to name the starting URLs of a list? The steward of each host: each URL is named once in the swarm, and none is lost when
-//! a member dies, its creator or another, because the next steward names those of its hosts.
+//! Names the starting URLs of a survey's list.
+//!
+//! The steward of each host does it: each URL is named once in the swarm, and none is lost when a member dies, its creator or another,
+//! because the next steward names those of its hosts.
 
 use crate::wishes::KeptSurvey;
 use nearcrawl_model::{access_point::AccessPoint, survey::SurveyId, time::Millis, time::Moment, url::Host, url::PageUrl};

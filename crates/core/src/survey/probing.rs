@@ -1,7 +1,7 @@
-//! Which server of a survey's sample is probed from here next, and what came of those that were?
+//! Probes of a survey's sample from here: which server is next, and what came of those that were probed.
 //!
-//! Every member probes each server of a sample once: that a probe begins is stored before it goes out, and what came of it before it is told.
-//! A process that ends in between leaves a probe that began and did not end: it counts as interrupted, and is not made again.
+//! Every member probes each server of a sample once: that a probe begins is stored before it goes out, and what came of it before it is
+//! told. A process that ends in between leaves a probe that began and did not end: it counts as interrupted, and is not made again.
 //!
 //! One probe is under way at a time. Each member has an order of its own, so that a server is not probed by all at once.
 

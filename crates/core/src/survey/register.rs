@@ -1,4 +1,6 @@
-//! Which surveys are kept, and within which limits? The greatest revision of each; of two with one number, that with the greater digest.
+//! Register of surveys, with its limits.
+//!
+//! The greatest revision of each is kept; of two with one number, that with the greater digest.
 
 use crate::wishes::KeptSurvey;
 use nearcrawl_model::{

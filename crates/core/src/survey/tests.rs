@@ -1,4 +1,4 @@
-//! Do members believe what creators signed, and nothing else?
+//! Tests that members believe what creators signed, and nothing else.
 
 use super::Surveys;
 use crate::{

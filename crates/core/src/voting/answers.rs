@@ -1,4 +1,4 @@
-//! What members answer to this access point, which lists it adopts, and what it stores.
+//! Answers of members to this access point, the lists that it adopts, and what it stores.
 
 use super::{
     ballots::Outcome,

@@ -1,5 +1,6 @@
-//! The choice of the next list: numbered ballots among the voters of the present one (single-decree Paxos), then what these had decided is
-//! stored by the next.
+//! The choice of the next list of voters, by numbered ballots.
+//!
+//! The voters of the present list choose it (single-decree Paxos), then what these had decided is stored by the next.
 //!
 //! Who accepts a list votes no more by the present one. So a list that was begun must be brought to its end: any voter that accepted it
 //! goes on with it when its proposer does not.

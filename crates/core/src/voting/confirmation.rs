@@ -1,10 +1,12 @@
-//! Is the list that was known at the start still in force? While this access point was away, an operator may have declared its voters lost,
-//! and the others go by a list that none of those had to agree on.
+//! Confirms that the list that was known at the start is still in force.
+//!
+//! While this access point was away, an operator may have declared its voters lost, and the others go by a list that none of those had to
+//! agree on.
 //!
 //! A process that begins with a list, or whose lease has run out, decides nothing by it until another voter, which does not either until
 //! then, has renewed its lease, or all members that it remembers have answered that they know of no later list, or it has asked for long
-//! enough. If that list was replaced without its voters, it goes by the next one then. One that holds a lease has recorded what may be nowhere
-//! else, and stops instead.
+//! enough. If that list was replaced without its voters, it goes by the next one then. One that holds a lease has recorded what may be
+//! nowhere else, and stops instead.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

@@ -1,4 +1,4 @@
-//! Our own lease: no request leaves without it.
+//! Our own lease, without which no request is sent.
 
 use crate::voting::Times;
 use nearcrawl_model::{

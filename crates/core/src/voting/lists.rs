@@ -1,4 +1,6 @@
-//! Which lists of voters have there been? Each is proven by the one before; the first is believed when none is known.
+//! The lists of voters so far.
+//!
+//! Each is proven by the one before; the first is believed when none is known.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

@@ -1,4 +1,4 @@
-//! The votes of this access point, and the votes that it needs.
+//! State machine of voting: the votes of this access point, and the votes that it needs.
 
 use crate::{
     context::Context,

@@ -1,4 +1,4 @@
-//! Who decides who owns what? The voters of a numbered list ([`nearcrawl_model::vote`]).
+//! Voting on ownership by the voters of a numbered list ([`nearcrawl_model::vote`]).
 //!
 //! * [`lists`]: the lists so far, each proven by the one before
 //! * [`voter`]: as a voter: whose lease is renewed, which claims are accepted
@@ -12,10 +12,10 @@
 //! **Why there is one owner.** An owner fetches while a quorum has renewed its lease within [`Times::lease`] of sending. A voter accepts a
 //! claim to what another owns only when it has not renewed that one's lease for [`Times::lease`] + [`Times::margin`], and then never renews
 //! that term again. Any two quorums of a list share a voter, and of several processes with its key only one votes ([`process`]). So when a
-//! quorum has accepted the claim, the lease before it has run out.
-//! From one list to the next: a voter that accepts the next list votes no more by the present one, the next begins with what a quorum of
-//! the present one had accepted, and ends no lease until every lease of before has run out. A voter of both knows of leases what it knew before;
-//! if a quorum of the next list is as large as one of the present one, such voters are enough to tell which leases have run out.
+//! quorum has accepted the claim, the lease before it has run out. From one list to the next: a voter that accepts the next list votes no
+//! more by the present one, the next begins with what a quorum of the present one had accepted, and ends no lease until every lease of
+//! before has run out. A voter of both knows of leases what it knew before; if a quorum of the next list is as large as one of the present
+//! one, such voters are enough to tell which leases have run out.
 
 mod answers;
 pub(crate) mod ballots;

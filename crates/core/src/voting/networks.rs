@@ -1,5 +1,7 @@
-//! In which networks was each member seen? A key costs nothing, an address does: so there is at most one vote for each network (/24, /48),
-//! and of the voters of larger lists at most a third for each autonomous system.
+//! The networks in which each member was seen, for limits on votes by network.
+//!
+//! A key costs nothing, an address does: so there is at most one vote for each network (/24, /48), and of the voters of larger lists at
+//! most a third for each autonomous system.
 //!
 //! What counts is the address at the other end of a member's own connection, as this access point saw it; what members say of themselves or
 //! of others does not. Two access points may have seen different things, so each judges for itself.

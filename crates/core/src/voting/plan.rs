@@ -1,4 +1,4 @@
-//! Who should vote? A list is changed when another one would bear the loss of more voters, or is larger and bears as many.
+//! Plans the next list of voters: one that would bear the loss of more voters, or is larger and bears as many.
 
 use crate::voting::networks::Networks;
 use nearcrawl_model::{

@@ -1,9 +1,9 @@
-//! Which of the processes with our key votes: two that vote would be two voters with one name.
+//! Decides which of the processes with our key votes: two that vote would be two voters with one name.
 //!
-//! A process that votes has been answered of late by so many other voters that none of another process with its key could be: those to which
-//! it is the only such process, as many as a quorum can do without (so each quorum has one of them), or else a quorum of others. Each voter
-//! gives the lease of a key to one process, and to another one only when that has been silent for longer than a lease, and only if it says
-//! that it may not be the only one; then that voter is contested, until a quorum has answered at once.
+//! A process that votes has been answered of late by so many other voters that none of another process with its key could be: those to
+//! which it is the only such process, as many as a quorum can do without (so each quorum has one of them), or else a quorum of others. Each
+//! voter gives the lease of a key to one process, and to another one only when that has been silent for longer than a lease, and only if it
+//! says that it may not be the only one; then that voter is contested, until a quorum has answered at once.
 
 use crate::voting::{Times, records::StoredProcesses};
 use nearcrawl_model::{

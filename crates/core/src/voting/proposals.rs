@@ -1,4 +1,4 @@
-//! Our own claims, until enough voters have accepted them.
+//! Proposals: our own claims, until enough voters have accepted them.
 //!
 //! A claim that is not accepted in time is withdrawn: it is never published, and its epoch is never used again by us. The next attempt
 //! comes after a rest that differs from member to member, so that two who want the same do not refuse each other for ever.

@@ -1,4 +1,4 @@
-//! What members ask of this access point as a voter: leases, votes, ballots, lists.
+//! Questions of members to this access point as a voter: leases, votes, ballots, lists.
 
 use super::{
     machine::{Asker, Durable, Others, Voting},

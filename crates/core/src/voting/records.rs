@@ -1,4 +1,4 @@
-//! What of the votes is on disk? Small records with keys of their own; the machine is restored from them.
+//! The records of voting on disk: small, with keys of their own; the machine is restored from them.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

@@ -1,4 +1,6 @@
-//! Is there one owner, one list and one claim for an epoch, whatever happens to machines and messages? Many small worlds, drawn by seed.
+//! Tests that there is one owner, one list and one claim for an epoch, whatever happens to machines and messages.
+//!
+//! They play many small worlds, drawn by seed.
 //!
 //! `NEARCRAWL_SEEDS=100000` plays so many (best with `--release`), `NEARCRAWL_SEED=17` one of them and tells what happens in it.
 

@@ -1,4 +1,4 @@
-//! As a voter: whose lease is renewed, and which claims are accepted?
+//! The role of a voter: whose lease is renewed, and which claims are accepted.
 
 use crate::{
     ownership::register::Register,

@@ -1,4 +1,4 @@
-//! What did the files say? Everything as it was read: prefixes, AS numbers, names and countries, with what is left open marked as such.
+//! What the files said, before it is merged: prefixes, AS numbers, names and countries as read, with what is left open marked as such.
 
 use super::super::{assemble::Material, limits::MAX_TEXT, tree::Hierarchy};
 use std::collections::{BTreeMap, HashMap}; // unordered: the map below

@@ -1,10 +1,12 @@
-//! What do all files say together? One statement of each prefix, and every gap in it filled from the subnet around it.
+//! Merges what all files say: one statement of each prefix, and every gap in it filled from the subnet around it.
 //!
-//! * **Doubles.** Of several statements about one prefix the highest ranked is believed; what it leaves open (country, holder) is taken from the next.
-//! * **One holder, two names.** Statistics name holders by opaque ids, WHOIS by its own. Where WHOIS says exactly the same prefix as the statistics, both
-//!   mean the same holder; an organisation of WHOIS that so means one holder and no other *is* that holder, in all its networks.
-//! * **Roofs.** WHOIS and the tables also have ranges that registries delegate *from* (`1.0.0.0/8`). Such a range would put everything beneath it
-//!   into one organisation and country: what strictly covers a delegated block, and lies in none, is left out.
+//! * **Doubles.** Of several statements about one prefix the highest ranked is believed; what it leaves open (country, holder) is taken
+//!   from the next.
+//! * **One holder, two names.** Statistics name holders by opaque ids, WHOIS by its own. Where WHOIS says exactly the same prefix as the
+//!   statistics, both mean the same holder; an organisation of WHOIS that so means one holder and no other *is* that holder, in all its
+//!   networks.
+//! * **Ranges above.** WHOIS and the tables also have ranges that registries delegate *from* (`1.0.0.0/8`). Such a range would put
+//!   everything beneath it into one organisation and country: what strictly covers a delegated block, and lies in none, is left out.
 //! * **AS numbers** stand for whoever a registry assigned them to; where no statistics say, for an organisation of that number.
 //! * **Routes** inside a subnet are networks of the same holder, because a table of routes says who announces, not who registered.
 //! * **Countries** inside a subnet are networks only where they differ from it.

@@ -1,9 +1,11 @@
-//! Which names are spellings of one? Each registry, WHOIS and the tables of routes write an organisation's name in their own way, and totals by
-//! organisation go by the name: of those that differ in nothing that tells organisations apart, all get one spelling.
+//! Unifies spellings of organisations' names.
 //!
-//! An id (opaque-id, handle) is the registry's own: within one registry it is one organisation however many files have it (see `holders`), and an
-//! equal id of another registry says nothing. So names decide across registries, and cautiously, since two organisations that are taken for one
-//! cannot be told apart any more:
+//! Each registry, WHOIS and the tables of routes write an organisation's name in their own way, and totals by organisation go by the name:
+//! of those that differ in nothing that tells organisations apart, all get one spelling.
+//!
+//! An id (opaque-id, handle) is the registry's own: within one registry it is one organisation however many files have it (see `holders`),
+//! and an equal id of another registry says nothing. So names decide across registries, and cautiously, since two organisations that are
+//! taken for one cannot be told apart any more:
 //!
 //! * capitals, commas, quotes, hyphens and the points of abbreviations do not count (`EXAMPLE NETZ GMBH`, `Example-Netz G.m.b.H.`),
 //! * nor which of two words for one legal form it is (`Limited`, `Ltd.`),

@@ -1,4 +1,4 @@
-//! Is a rebuild that changes too much noticed?
+//! Tests that a rebuild which changes too much is noticed.
 
 use super::*;
 use std::fmt::Write;

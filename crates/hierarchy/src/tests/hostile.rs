@@ -1,4 +1,4 @@
-//! What do broken and hostile files do? A refusal or a counted reject each, and never a panic.
+//! Tests with broken and hostile files: each is refused or counted as a reject, and none causes a panic.
 
 use super::*;
 use crate::report::MAX_EXAMPLES;

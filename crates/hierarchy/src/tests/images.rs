@@ -1,4 +1,4 @@
-//! Is an image believed only when every byte of it is right, and does it answer as the hierarchy that it was made from?
+//! Tests that an image is accepted only if every byte is right, and agrees with the hierarchy it was made from.
 
 use super::*;
 use crate::snapshot::unpacked;

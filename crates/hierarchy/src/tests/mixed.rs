@@ -1,4 +1,4 @@
-//! Do files of several formats make one hierarchy, the same in any order, in which every address is where a slow search finds it?
+//! Tests of hierarchies from files of several formats: the same in any order of the files, and equal to a slow search.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Are snapshots believed only when they are right, and are further prefixes added as the configuration says?
+//! Tests that only correct snapshots are opened, and that configured prefixes are added to them.
 
 use super::*;
 use crate::{

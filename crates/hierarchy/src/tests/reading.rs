@@ -1,4 +1,4 @@
-//! Are registry files read as their format says, and bad ones refused?
+//! Tests that registry files are read as their formats say, and bad ones refused.
 
 use super::*;
 use std::io::{self, BufReader, Read};

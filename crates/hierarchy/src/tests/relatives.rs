@@ -1,4 +1,4 @@
-//! Are places, relatives and names right? Compared with what a slow and obvious reading gives.
+//! Tests of positions, relatives and names, compared with a slow and obvious reading.
 
 use super::*;
 use crate::snapshot::{read_unpacked, unpacked};

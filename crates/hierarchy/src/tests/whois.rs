@@ -1,4 +1,4 @@
-//! Is bulk WHOIS read as its registries write it, and nothing of it that is nobody's business?
+//! Tests that bulk WHOIS is read as its registries write it, and that no personal data is taken from it.
 
 use super::*;
 

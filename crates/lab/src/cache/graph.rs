@@ -1,4 +1,4 @@
-//! Which page links to which, and to which site does each belong? Read from files, or made up in [`super::synthetic`].
+//! Graph of pages, with their links and sites, read from files, or made up in [`super::synthetic`].
 
 use crate::reading::{InputError, Lines};
 use csv::StringRecord;

@@ -1,8 +1,8 @@
-//! Which URLs need not be looked up again? Caches of all sizes, by several rules, on what a crawl of a known web asks for.
+//! Experiment on URL caches of all sizes, by several rules, on the requests of a crawl of a known web.
 //!
 //! The experiment is the one of Broder, Najork and Wiener, "Efficient URL Caching for World Wide Web Crawling" (§4 and §5): a web
-//! ([`graph`], [`named`], [`synthetic`]) is crawled by many threads ([`trace`]), the links they find are looked up in a cache ([`stream`]), and it is
-//! counted how many a rule misses ([`policies`], [`score`]). CLOCK is the daemons' own.
+//! ([`graph`], [`named`], [`synthetic`]) is crawled by many threads ([`trace`]), the links they find are looked up in a cache ([`stream`]),
+//! and it is counted how many a rule misses ([`policies`], [`score`]). CLOCK is the daemons' own.
 
 pub mod graph;
 pub mod named;

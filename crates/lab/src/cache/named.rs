@@ -1,4 +1,4 @@
-//! Which page links to which, where pages have URLs instead of numbers? The lines of `crawl --links` and of `export links --by page`.
+//! Reads graphs in which pages have URLs instead of numbers: the lines of `crawl --links` and of `export links --by page`.
 
 use super::graph::{Graph, MAX_LINKS, MAX_PAGES};
 use crate::reading::{InputError, MAX_FILE};

@@ -1,4 +1,4 @@
-//! How good is a rule at a size? The share of requests that it misses, and how many times as many as MIN.
+//! Score of a rule at a size: the share of requests that it misses, and how many times as many as MIN.
 
 use super::policies::Policy;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What is a cache asked for? The links of the crawled pages, in the order in which they were found: all, or those that leave a process.
+//! Streams of requests to a cache: the links of the crawled pages in the order they were found, all or those that leave a process.
 
 use super::{
     graph::Graph,

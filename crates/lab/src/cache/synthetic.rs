@@ -1,4 +1,4 @@
-//! What if there are no files? A small made-up web: sites of very different sizes whose pages share a menu.
+//! A small made-up web, used where there are no files: sites of very different sizes whose pages share a menu.
 
 use super::graph::Graph;
 use rand::{RngExt, SeedableRng, rngs::StdRng};

@@ -1,4 +1,4 @@
-//! Is a crawl a crawl, and do caches see of it what they should?
+//! Tests of the simulated crawl, and of the requests that caches get from it.
 
 use super::{
     Experiment,

@@ -1,4 +1,4 @@
-//! In which order are pages fetched? A crawl of the graph: so many threads, each with one site at a time, one page after another.
+//! Order in which pages are fetched: a crawl of the graph by some threads, each with one site at a time, one page after another.
 //!
 //! Fetching takes no time: the threads take turns, a page each. A thread stays with its site until no page of it waits any more, then
 //! takes the next site of which a page is known, and where none is, a site of which nothing is known yet, drawn at random: so there are

@@ -1,4 +1,4 @@
-//! Is what was found as it must be? Values of JSON, compared cell by cell.
+//! Compares values of JSON with what they must be, cell by cell.
 
 use serde_json::{Map, Value};
 

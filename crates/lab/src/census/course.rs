@@ -1,4 +1,4 @@
-//! In which order does it happen? Run after run: start, crawl, join, kill, restart, compare.
+//! The course of a census, run after run: start, crawl, join, kill, restart, compare.
 
 use super::{
     compare::Compared,

@@ -1,4 +1,4 @@
-//! Why could the census not be carried out to its end?
+//! Reasons why a census could not be carried out to its end.
 
 use super::certificates::CertificateError;
 use crate::{

@@ -1,5 +1,7 @@
-//! Are the reports true? Real daemons crawl a made-up web with known facts, several times, while some are killed and others join; then every
-//! report is compared with what the web's generator says, and every request of the servers' logs with what it must be.
+//! Census: tests reports against a made-up web with known facts.
+//!
+//! Real daemons crawl the web several times, while some are killed and others join; then every report is compared with what the web's
+//! generator says, and every request of the servers' logs with what it must be.
 //!
 //! What is true is decided by [`world`] and [`reference`]; neither calls what adds reports up. A further report is a row of
 //! [`reports::CHECKS`].

@@ -1,4 +1,4 @@
-//! What came of a census: for programs, and as a table with a verdict.
+//! Outcome of a census: for programs, and as a table with a verdict.
 
 use super::{compare::Wrong, watch::Fall};
 use nearcrawl_model::view::counted;

@@ -1,5 +1,7 @@
-//! Reads the Parquet files that exports write, by the format's own description (<https://parquet.apache.org/docs/file-format/>) and with none of the
-//! code that writes them: flat columns of plain values, in data pages of version 1, packed with zstd or not at all.
+//! Reader of the Parquet files that exports write, independent of the code that writes them.
+//!
+//! It follows the format's own description (<https://parquet.apache.org/docs/file-format/>): flat columns of plain values, in data pages of
+//! version 1, packed with zstd or not at all.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

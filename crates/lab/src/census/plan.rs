@@ -1,4 +1,4 @@
-//! What to make up, and what to do with it.
+//! Plan of a census: what to make up, and what to do with it.
 
 /// The size of a census.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

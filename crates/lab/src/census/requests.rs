@@ -1,4 +1,4 @@
-//! What did the servers see? Requests that nothing explains, and pages that were not asked for.
+//! Judges the servers' logs: requests that nothing explains, and pages that were not requested.
 
 use super::reference::{Asked, Expected, Reference};
 use crate::web::server::RequestSeen;

@@ -1,4 +1,4 @@
-//! In which forms do people and programs read totals, and what do these say? Each is read as its readers do.
+//! Reads totals in each form in which people and programs read them.
 
 use super::reference::Counts;
 use crate::demo::daemons::{API_PORT, Common};

@@ -1,9 +1,10 @@
-//! Do totals fall while servers are visited again, members are stopped, killed and join? Several members are asked all the time, in each form in
-//! which totals are told: JSON, the page's data, text and CSV.
+//! Watches that totals do not fall while servers are visited again, and members are stopped, killed and join.
 //!
-//! A total may fall by what completed runs explain, and by nothing else: of each figure as much as a server has less of in this run than in the one
-//! before, from the moment on at which all that is asked of it was asked. When every member tells the totals of the run that is over. What a
-//! member told before it was stopped or killed is held against what it tells when it is there again.
+//! Several members are asked all the time, in each form in which totals are told: JSON, the page's data, text and CSV.
+//!
+//! A total may fall by what completed runs explain, and by nothing else: of each figure as much as a server has less of in this run than in
+//! the one before, from the moment on at which all that is asked of it was asked. When every member tells the totals of the run that is
+//! over. What a member told before it was stopped or killed is held against what it tells when it is there again.
 
 use super::{
     reference::{Asked, Counts, Expected, Run, sums},

@@ -1,4 +1,4 @@
-//! How far is it from one node to another? Measured round-trip times, or twice the distance on a plane.
+//! Distances between nodes: measured round-trip times, or twice the distance on a plane.
 
 use super::nodes::Nodes;
 use crate::reading::{InputError, Lines};

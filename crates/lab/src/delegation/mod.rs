@@ -1,4 +1,6 @@
-//! Which rule finds the nearest crawler with the fewest probes? The daemon's own procedures, run against known round-trip times.
+//! Experiment on rules of delegation: which finds the nearest crawler with the fewest probes.
+//!
+//! The daemon's own procedures are run against known round-trip times.
 //!
 //! The experiment is the one of the IPMicra paper (§5): of the nodes some are chosen as crawlers ([`round`]), the others are sites that
 //! are delegated one after another by a rule ([`policies`]). The first share of them initialises; over the rest it is counted how many

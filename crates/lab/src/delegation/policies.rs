@@ -1,4 +1,4 @@
-//! By which rule does a site find its crawler? The daemon's procedures as they are, and the baselines that they must beat.
+//! The compared rules of delegation: the daemon's procedures as they are, and the baselines that they must beat.
 
 use super::round::{Round, microseconds};
 use nearcrawl_core::delegation::{Delegated, Knowledge, Nearest, Step, drawn, ipmicra::IpMicra};

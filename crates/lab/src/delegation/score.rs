@@ -1,4 +1,4 @@
-//! How good were the decisions? Probes against nearness, of one round and averaged over rounds.
+//! Score of the decisions: probes against nearness, of one round and averaged over rounds.
 
 use super::{
     policies::{Decision, Policy},

@@ -1,4 +1,4 @@
-//! Does the laboratory measure what it says? Small worlds whose outcome is known beforehand, and an excerpt of a real one.
+//! Tests that the laboratory measures what it says: small worlds whose outcome is known beforehand, and an excerpt of a real one.
 
 use super::{
     Experiment, Surroundings,

@@ -1,4 +1,4 @@
-//! In which order does it happen? Start, seed, watch, kill one, watch the others take over, ask for the totals.
+//! The course of the demonstration: start, seed, watch, kill one, watch the others take over, ask for the totals.
 
 use crate::demo::asking::{Asker, Owned, Told};
 use crate::demo::daemons::{Common, Daemon};

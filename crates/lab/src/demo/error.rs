@@ -1,4 +1,4 @@
-//! Why could the demonstration not be run to its end?
+//! Reasons why the demonstration could not be run to its end.
 
 use super::{asking::AskError, daemons::DaemonError};
 use crate::web::server::ListenError;

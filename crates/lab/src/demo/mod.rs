@@ -1,4 +1,4 @@
-//! Does it work? The crawler's main job on one machine: five daemons, a made-up web, and a table of what came of it.
+//! Demonstration of the crawler's main job on one machine: five daemons, a made-up web, and a table of the results.
 //!
 //! The daemons are separate processes on loopback addresses of their own; the web answers the slower the farther away the asker
 //! is, by nothing but the asker's address. So everything the table says was measured by the servers or asked of the daemons as

@@ -1,4 +1,4 @@
-//! How is it shown? Live progress while it runs (a bar on a terminal, plain lines elsewhere), and the table at the end.
+//! Output of the demonstration: live progress (a bar on a terminal, plain lines elsewhere), and the table at the end.
 
 use super::verdict::Row;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -1,4 +1,4 @@
-//! Did it work? What was observed, row by row against what is wanted; pure.
+//! Verdict on the demonstration: what was observed, row by row against what is wanted; pure.
 
 use super::{
     asking::{Owned, Told},

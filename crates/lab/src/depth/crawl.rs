@@ -1,4 +1,4 @@
-//! What does a crawl of one tree fetch? The daemon's own [`Site`]s decide; here they only get their answers from a made-up web.
+//! Crawl of one tree of a made-up web; the daemon's own [`Site`]s decide what is fetched.
 
 use crate::web::endless::links::{self, Elsewhere, Link};
 use crate::web::endless::place::{self, HostName, Place};

@@ -1,5 +1,6 @@
-//! How many requests to a site are enough to find the hosts that it links to? Trees of a made-up web, crawled by the daemon's rules, at
-//! every price.
+//! Experiment on depth: how many requests to a site are enough to find the hosts that it links to.
+//!
+//! Trees of a made-up web are crawled by the daemon's rules, at every price.
 //!
 //! The experiment is the one of Nakahira, Hoshino and Mikami, "Low Load Server Crawler" (WWW 2008, §3.1 to §3.3): the same starting URLs
 //! are crawled to greater and greater depth, and what was fetched is held against the external URLs that were collected.

@@ -1,4 +1,4 @@
-//! What was it worth? Load and coverage of a crawl, as shares of those of the deepest.
+//! Load and coverage of a crawl, as shares of those of the deepest.
 
 use super::crawl::Tree;
 use crate::web::endless::links::{Elsewhere, OtherHost};

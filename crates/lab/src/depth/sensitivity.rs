@@ -1,4 +1,4 @@
-//! What if webs are not like that? The same experiment with each number of the web halved, and doubled.
+//! Sensitivity of the experiment to the made-up web: the same with each number of the web halved, and doubled.
 
 use super::{Experiment, score};
 use crate::web::endless::shape::Shape;

@@ -1,4 +1,4 @@
-//! Does a crawl of the made-up web look like the paper's?
+//! Tests that a crawl of the made-up web looks like the paper's.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! What is known before the first run? Of each subnet what probes and the tree foretell of every access point, with an error.
+//! What is known before the first run: of each subnet what probes and the tree foretell of every access point, with an error.
 //!
 //! Half of the error's variance is the server's, and the same from everywhere: how fast it answers is not known before it was crawled.
 //! The other half is the path's.

@@ -1,4 +1,6 @@
-//! By which rule do sites find the access point from which they are crawled soonest? TWOMA's experiments (§4), with rules beside the paper's.
+//! Experiments on rules of migration (TWOMA §4): by which sites find the access point from which they are crawled soonest.
+//!
+//! Rules beside the paper's are compared with it.
 //!
 //! In every run each site is accessed once, from where it is; then the rule may move sites, to be accessed from there in the next run. What
 //! a rule may know is what a daemon knows: see [`policies`] and [`nearcrawl`]. The [`world`] says how long accesses take, the

@@ -1,4 +1,4 @@
-//! Which objects belong together? The Object Migration Automaton of Oommen and Ma, which TWOMA extends (TWOMA §2.1, TW-1).
+//! The Object Migration Automaton of Oommen and Ma, which finds objects that belong together; TWOMA extends it (TWOMA §2.1, TW-1).
 //!
 //! Objects come in pairs. In the same arm both are rewarded; in different arms both are penalised, and if one of them stands at the
 //! boundary they move together: they swap arms where both stand there, else the one at the boundary comes to the other and sends

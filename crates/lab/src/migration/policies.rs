@@ -1,4 +1,4 @@
-//! The rules that are compared, with their state.
+//! The rules of migration that are compared, with their state.
 
 use super::{nearcrawl::Nearcrawl, oma::Partition, world::World};
 use nearcrawl_core::migration::{Automaton, twoma};

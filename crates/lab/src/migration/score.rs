@@ -1,5 +1,6 @@
-//! What is the result? For each rule and run the time of all accesses, the time of the busiest access point, and the share of sites
-//! moved.
+//! Results of the experiment.
+//!
+//! For each rule and run: the time of all accesses, the time of the busiest access point, and the share of sites moved.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What do real paths do in the course of time? A folder of matrices, one for each moment: seconds of round trip between all pairs of nodes.
+//! Round-trip times of real paths in the course of time: a folder of matrices, one for each moment, in seconds, for all pairs of nodes.
 
 use super::super::reading::{InputError, Lines};
 use nearcrawl_model::view::counted;

@@ -1,4 +1,4 @@
-//! Does the laboratory measure what it says, and do the rules do what was promised, in worlds small enough for a test?
+//! Tests that the laboratory measures what it says, and that the rules do what was promised, in worlds small enough for a test.
 
 use super::{world::*, *};
 use crate::reading::InputError;

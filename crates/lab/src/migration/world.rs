@@ -1,14 +1,17 @@
-//! How long do sites take from where? The made-up worlds; the paper leaves their numbers open (§3.1), so here they are.
+//! The made-up worlds of the experiment: how long sites take from where.
+//!
+//! The paper leaves their numbers open (§3.1), so here they are.
 //!
 //! A unit of a site's work takes 1 s at its perfect access point, drawn evenly, and between 1.5 and 4.05 s, drawn evenly, at every other
-//! one. With this choice the paper's rule does at eight access points what was measured of it before (ALGORITHMS.md); it was made before the default
-//! rule was tried. The rest are the experiment's own numbers:
+//! one. With this choice the paper's rule does at eight access points what was measured of it before (ALGORITHMS.md); it was made before
+//! the default rule was tried. The rest are the experiment's own numbers:
 //!
 //! * sizes: one unit each, or log-normal with mean 1 (sigma 1 in logarithms);
 //! * noise: each access takes longer or shorter by a log-normal factor of mean 1 and this standard deviation;
 //! * access points that differ: the slowest takes 8 times as long for everything as the fastest, the others evenly between in
 //!   proportion; hours in which one is not available lengthen everything in proportion, too;
-//! * subnets: so many sites stand at one place and take the same from everywhere; one that is not of its kind (1 - purity) stands elsewhere;
+//! * subnets: so many sites stand at one place and take the same from everywhere; one that is not of its kind (1 - purity) stands
+//!   elsewhere;
 //! * change: all perfect access points are drawn anew, never the same, and so are all other times.
 
 use super::slices::Slices;

@@ -1,4 +1,4 @@
-//! What could nobody do better? For each site the best place; with limited capacities the linear program's.
+//! Bounds that no placement can beat: for each site the best place; with limited capacities the linear program's.
 //!
 //! The program: minimise T, each site wholly somewhere (in parts, if need be), and no access point busy for longer than T. Any prices
 //! y ≥ 0 of the access points that add up to 1 prove that T cannot be less than Σ over sites of min over access points of y · seconds (weak

@@ -1,5 +1,6 @@
-//! Do members behind routers meet? Real daemons of this program, each in a network namespace, some behind a router of a certain kind: how soon
-//! is each a full member, do two of them connect directly, and if not, through whom?
+//! Trial of members behind routers: how soon each is a full member, and whether two connect directly, or through whom.
+//!
+//! Real daemons of this program run, each in a network namespace, some behind a router of a certain kind.
 
 mod pairs;
 mod world;

@@ -1,4 +1,4 @@
-//! Which pairs of daemons meet directly? All kinds of routers in one network, two daemons behind each kind.
+//! Measures which pairs of daemons meet directly: all kinds of routers in one network, two daemons behind each kind.
 
 use super::{Around, Kind, NatError, NatWorld, Place};
 use crate::demo::daemons::Common;

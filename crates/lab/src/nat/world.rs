@@ -1,4 +1,4 @@
-//! The network: some members with addresses of their own, and any number behind routers.
+//! The network of the trial: some members with addresses of their own, and any number behind routers.
 
 use super::Kind;
 use crate::demo::daemons::{API_PORT, Common, Daemon, DaemonError, SWARM_PORT};

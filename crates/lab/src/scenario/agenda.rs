@@ -1,4 +1,4 @@
-//! What is to be done in the course of a scenario, and which of two orders about one matter holds.
+//! Agenda of a scenario: what is to be done in its course, and which of two orders about one matter holds.
 
 use super::file::{Action, Clock, DiskFault};
 use nearcrawl_model::time::Millis;

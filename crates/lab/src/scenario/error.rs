@@ -1,4 +1,4 @@
-//! Why is a file no scenario?
+//! Reasons why a file is not a scenario.
 
 /// A member's number.
 pub type Number = u32;

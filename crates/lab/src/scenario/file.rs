@@ -1,4 +1,6 @@
-//! What a scenario's file says: what swarm there is, and what happens to it when. Reading it: `read.rs`.
+//! Contents of a scenario's file: what swarm there is, and what happens to it when.
+//!
+//! Reading it: `read.rs`.
 
 use super::error::Number;
 use nearcrawl_model::time::Millis;

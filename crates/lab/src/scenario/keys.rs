@@ -1,4 +1,6 @@
-//! One table of a scenario's file, read key by key. What is wrong is told with its line; so is a key that was never asked for.
+//! One table of a scenario's file, read key by key.
+//!
+//! What is wrong is told with its line; so is a key that was never asked for.
 
 use super::error::{Number, ScenarioError};
 use nearcrawl_model::time::Millis;

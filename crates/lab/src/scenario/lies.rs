@@ -1,5 +1,6 @@
-//! What members send that no honest crawler would: claims, hand-offs, rows and sums that are not so, with valid keys and signatures. Their
-//! crawlers go on beside it.
+//! Messages that no honest crawler would send: claims, hand-offs, rows and sums that are not so, with valid keys and signatures.
+//!
+//! The members that send them go on crawling beside it.
 
 use super::{build::address_in, file::Lie};
 use crate::{rng::KeyedRng, swarm::Played};

@@ -1,4 +1,4 @@
-//! What a scenario orders: each verb of its file, done to the simulated swarm.
+//! The orders of a scenario: each verb of its file, done to the simulated swarm.
 
 use super::{
     agenda::{Deed, Ending, Matter, Stay},

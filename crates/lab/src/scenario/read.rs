@@ -1,4 +1,6 @@
-//! Reads a scenario's file. An unknown key, verb or value is an error with its line.
+//! Reads a scenario's file.
+//!
+//! An unknown key, verb or value is an error with its line.
 
 use super::{
     error::ScenarioError,

@@ -1,4 +1,6 @@
-//! How long does it take until what one member owned has living owners? One of a swarm that owns many subnets without servers is killed.
+//! Trial of a take-over: how long it takes until what one member owned has living owners.
+//!
+//! One of a swarm that owns many subnets without servers is killed.
 
 use super::{file::Scenario, play::Play};
 use crate::swarm::Played;

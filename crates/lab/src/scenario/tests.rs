@@ -1,4 +1,4 @@
-//! A scenario's file says what happens, or what is wrong in which line.
+//! Tests that a scenario's file says what happens, or what is wrong in which line.
 
 mod judging;
 mod lying;

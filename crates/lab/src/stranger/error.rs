@@ -1,4 +1,4 @@
-//! What goes wrong with the network and the machine, and in a step.
+//! Errors of the network, of the machine, and of a step.
 
 use crate::{demo::daemons::DaemonError, web::server::ListenError};
 use nearcrawl_netlab::NetlabError;

@@ -1,5 +1,7 @@
-//! The volunteer's machine: namespaces for mounts, processes and the network, and in them a Debian tree of which only the changes are kept, in
-//! memory. The first process holds all of it; when that is killed, the kernel ends every other one and takes the mounts away.
+//! The volunteer's machine: namespaces for mounts, processes and the network, and in them a Debian tree.
+//!
+//! Only the changes to the tree are kept, in memory. The first process holds all of it; when that is killed, the kernel ends every other
+//! one and takes the mounts away.
 
 use super::{
     error::StrangerError,

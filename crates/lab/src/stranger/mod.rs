@@ -1,7 +1,8 @@
-//! Does all go well for a volunteer who has nothing but the Debian package? A machine behind a home router, made of namespaces, with a Debian
-//! tree of its own, in a network with a swarm of three members, a few web servers and a name server. On it only what the documentation says is
-//! typed: install, init, doctor, start; then the volunteer's daemon is a member, crawls, and stops when a site owner or its budget says so; at the
-//! end the package is purged.
+//! Trial of a volunteer's way who has nothing but the Debian package, from its installation to its purge.
+//!
+//! The volunteer's machine is behind a home router, made of namespaces, with a Debian tree of its own, in a network with a swarm of three
+//! members, a few web servers and a name server. On it only what the documentation says is typed: install, init, doctor, start; then the
+//! volunteer's daemon is a member, crawls, and stops when a site owner or its budget says so; at the end the package is purged.
 //!
 //! * `world`: the network, the three members, the web
 //! * `machine`: the volunteer's machine

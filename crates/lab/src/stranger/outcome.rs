@@ -1,4 +1,4 @@
-//! The steps, and how long each took.
+//! Outcome of the trial: the steps, and how long each took.
 
 use serde::Serialize;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What the volunteer does, step by step, and what must hold then: as its own commands, the other members and the web servers say.
+//! The steps of the volunteer, and what must hold after each, as its own commands, the other members and the web servers say.
 
 use super::{
     error::StrangerError,

@@ -1,6 +1,8 @@
-//! The network around the volunteer's machine: three members of a swarm with addresses of their own, and some web servers, which are far from
-//! these and near to the volunteer. The addresses are public ones, so that nothing needs to be allowed that an operator would not allow; the
-//! network is made of namespaces, and no packet leaves it.
+//! The network around the volunteer's machine.
+//!
+//! It has three members of a swarm with addresses of their own, and some web servers, which are far from these and near to the volunteer.
+//! The addresses are public ones, so that nothing needs to be allowed that an operator would not allow; the network is made of namespaces,
+//! and no packet leaves it.
 
 use super::error::StrangerError;
 use crate::{

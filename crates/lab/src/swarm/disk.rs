@@ -1,5 +1,6 @@
-//! What survives a kill? One access point's store, with the rules of the real one: journals without gaps, claims, the seen set, and what is
-//! done about damaged values.
+//! The store of one simulated access point, which survives a kill.
+//!
+//! It has the rules of the real one: journals without gaps, claims, the seen set, and what is done about damaged values.
 
 use nearcrawl_core::{
     crawl::site::previous_run::PreviousRunReader,

@@ -1,4 +1,4 @@
-//! What is wrong in a simulated swarm: cuts, losses and limits of the network, processes that stand still, wrong clocks, bad disks.
+//! Faults of a simulated swarm: cuts, losses and limits of the network, processes that stand still, wrong clocks, bad disks.
 //!
 //! Faults name members by number, so that they hold for whoever runs under it. All randomness comes from keys of its own: what is not
 //! switched on draws nothing.

@@ -1,4 +1,4 @@
-//! What the web servers saw: every contact of any access point with every address, and whether it was polite.
+//! Ledger of the web servers: every contact of any access point with every address, and whether it was polite.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

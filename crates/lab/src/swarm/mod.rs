@@ -1,11 +1,11 @@
 //! A simulated swarm: many crawlers on one virtual clock, with simulated network, disks, name servers and web.
 //!
-//! Everything is seeded and ordered: equal worlds run equally, event by event. Commands are carried out in the order and by the rules of the
-//! daemon's executor, without its machine: a kill loses what was not yet durable, a partition swallows questions, a copy
-//! goes out in pieces. What the web servers see is written down and can be judged: [`ledger`].
+//! Everything is seeded and ordered: equal worlds run equally, event by event. Commands are carried out in the order and by the rules of
+//! the daemon's executor, without its machine: a kill loses what was not yet durable, a partition swallows questions, a copy goes out in
+//! pieces. What the web servers see is written down and can be judged: [`ledger`].
 //!
-//! `world`, `network`, `executor`, `sim_event` and `faults` use each other: they are one machine, the world, in which each event has something
-//! carried out that schedules further events, and faults keep back some of both.
+//! `world`, `network`, `executor`, `sim_event` and `faults` use each other: they are one machine, the world, in which each event has
+//! something carried out that schedules further events, and faults keep back some of both.
 
 mod clocks;
 mod disk;

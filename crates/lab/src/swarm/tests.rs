@@ -1,4 +1,4 @@
-//! Does a swarm fetch everything once, politely, by one owner each, whatever happens to its members?
+//! Tests that a swarm fetches everything once, politely, by one owner each, whatever happens to its members.
 
 mod admissions;
 mod chaos;

@@ -1,4 +1,4 @@
-//! Does a change of the program change what swarms do? One hash over everything that a made-up swarm did and kept.
+//! Trial of whether a change of the program changes what swarms do: one hash over everything that a made-up swarm did and kept.
 //!
 //! A trial is a swarm on a random web with one kind of faults, all drawn from a seed. Its digest covers every contact with a server, every
 //! stored claim and journal row, and the totals that each member answers, minute by minute. What is hashed are texts, numbers and stored

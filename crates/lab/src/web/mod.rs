@@ -1,5 +1,7 @@
-//! Made-up webs: a page is a function of its URL. The same web can be crawled in memory, be served over HTTP ([`server`]), and be walked by
-//! the oracle ([`crate::oracle`]), which says what a crawl must come to.
+//! Made-up webs: a page is a function of its URL.
+//!
+//! The same web can be crawled in memory, be served over HTTP ([`server`]), and be walked by the oracle ([`crate::oracle`]), which says
+//! what a crawl must come to.
 //!
 //! [`endless`] is the web of `nearcrawl lab depth` and `lab serve`, [`table`] that of the simulated swarm; the demonstration and the tests
 //! with real daemons have webs of their own that implement [`Web`] and [`server::HttpSite`].

@@ -1,4 +1,4 @@
-//! Does the policy know every special range, every wrapping of it, and every edge?
+//! Tests of the address policy: every special range, every form that wraps an address, and every edge.
 
 use super::{AddressError, AddressPolicy};
 use AddressError::*;

@@ -1,4 +1,4 @@
-//! Which host? A name as the DNS knows it, or an address.
+//! The host of a URL: a name as the DNS knows it, or an address.
 
 use super::UrlError;
 use serde::{Deserialize, Serialize, Serializer};

@@ -1,5 +1,6 @@
-//! Where does a reference lead? Exactly where the URL standard says; most references are plain enough to be put together
-//! without parsing, ten times faster.
+//! Resolves references against a base URL, exactly as the URL standard says.
+//!
+//! Most references are plain enough to be put together without parsing, ten times faster.
 
 use super::{MAX_REFERENCE, PageUrl, Parts, UrlError, host::canonical_name};
 use memchr::{memchr, memrchr};

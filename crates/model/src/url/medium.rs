@@ -1,5 +1,6 @@
-//! Does the file name say that this is no HTML page? Only HTML is collected (Low Load Server Crawler, LL-6), so a picture need not be
-//! requested at all.
+//! Recognises by the file name what is no HTML page.
+//!
+//! Only HTML is collected (Low Load Server Crawler, LL-6), so a picture need not be requested at all.
 
 /// Endings of what is never HTML, in order. Those of programs that may answer with HTML (`.cgi`, `.py`, `.pl`) are not here, nor `.xml`,
 /// which may be XHTML.

@@ -1,4 +1,4 @@
-//! Which page? One text and three offsets into it: millions of these wait in frontiers, and a hundred stand on every page.
+//! URL of a page, as one text and three offsets into it: millions of these wait in frontiers, and a hundred stand on every page.
 
 use super::{
     MAX_REFERENCE, MAX_URL, UrlError,

@@ -1,4 +1,4 @@
-//! Are tricks seen through? Tables of odd URLs, and properties over random ones.
+//! Tests of URLs: tables of odd ones that try to mislead, and properties over random ones.
 
 use super::*;
 use proptest::prelude::*;

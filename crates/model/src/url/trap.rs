@@ -1,4 +1,4 @@
-//! Does this path look like a spider trap? Endless paths are deep, or they repeat themselves.
+//! Recognises paths that look like spider traps: endless paths are deep, or they repeat themselves.
 
 use memchr::memchr_iter;
 

@@ -1,4 +1,4 @@
-//! What is an access point doing, and why is it not doing more? One word for programs, one sentence for people.
+//! What an access point is doing, and why not more: one word for programs, one sentence for people.
 
 use crate::{allowance::Rest, time::Millis};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! How are subnets assigned and moved here, and what did it cost? Figures for people and monitoring.
+//! Figures on how subnets are assigned and moved at this access point, and what it cost, for people and monitoring.
 
 use crate::access_point::AccessPoint;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What did one access point find owners for, judge, and hand over, and how long did each take?
+//! Recent delegations, judgements and hand-overs of one access point, with the duration of each.
 
 use crate::{
     access_point::AccessPoint,

@@ -1,4 +1,4 @@
-//! What do people see? Plain values for the API, the page and the command line; nothing here is sent between members.
+//! Views for people: plain values for the API, the page and the command line; nothing here is sent between members.
 
 mod activity;
 mod delegation;

@@ -1,4 +1,4 @@
-//! How do other members get to an access point?
+//! How other members reach an access point.
 
 use crate::access_point::AccessPoint;
 use serde::{Deserialize, Serialize};

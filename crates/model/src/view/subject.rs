@@ -1,4 +1,4 @@
-//! What can people ask about? A page, a host, an address or a subnet, as they type it.
+//! Subjects of queries by people: a page, a host, an address or a subnet, as they type it.
 
 use crate::{
     subnet::{Subnet, SubnetError},

@@ -1,4 +1,4 @@
-//! What became of a URL, or how does the run of a host stand? One word for programs; the words for people stand beside it.
+//! State of a URL and of a host's run: one word for programs, and the words for people beside it.
 
 use crate::record::RunState;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! Which values are frozen? One of each kind of message, claim, vote and journal row at least. A new variant does not compile before it
-//! has a name here, and `make frozen` does not forget it.
+//! The values whose encodings are frozen: at least one of each kind of message, claim, vote and journal row.
+//!
+//! A new variant does not compile before it has a name here, and `make frozen` does not forget it.
 
 use super::Sample;
 use ed25519_dalek::SigningKey;

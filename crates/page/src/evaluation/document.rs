@@ -1,4 +1,4 @@
-//! What is on the page? Its elements and texts in order, each with what it inherits: hidden or not, operable or not, and its role.
+//! A page as a flat list of elements and texts, each with what it inherits: hidden or not, operable or not, and its role.
 //!
 //! The tree is made flat once: everything within an element stands behind it, up to its end. So nothing here recurses, however deep
 //! a page is.

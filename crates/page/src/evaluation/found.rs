@@ -1,4 +1,4 @@
-//! What was found in a page? Of each rule what came of it, how many elements fail it, and where they are.
+//! Findings in a page: the outcome of each rule, how many elements fail it, and where they are.
 
 use super::document::Element;
 use nearcrawl_model::evaluation::{Evaluation, Gate, Rule};

@@ -1,4 +1,4 @@
-//! Is this a page at all? What cannot be HTML is not looked at.
+//! Recognises whether a text is an HTML page; what cannot be HTML is not evaluated.
 
 use crate::scanner::tokens::StartTags;
 use nearcrawl_model::fetch::PageType;

@@ -1,4 +1,4 @@
-//! Is this a language? The registry of language subtags knows.
+//! Checks language tags against the registry of language subtags.
 
 use std::sync::LazyLock;
 

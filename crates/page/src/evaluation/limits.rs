@@ -1,4 +1,4 @@
-//! What may the evaluation of a page cost?
+//! Limits on the cost of evaluating a page.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
-//! What is wrong with a page for people who cannot see it, hear it or use a mouse? Failures that its markup alone proves.
+//! Accessibility failures of a page that its markup alone proves.
+//!
+//! They concern people who cannot see the page, hear it or use a mouse.
 //!
 //! Each rule is one of the W3C's ACT rules, named by its id and written from its definition. Other files (style sheets, pictures) are not
 //! looked at, the page's own style sheets are read for what they may hide, and scripts are not run: rules that need more are not here, and

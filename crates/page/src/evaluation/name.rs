@@ -1,4 +1,4 @@
-//! Has an element an accessible name? The part of "Accessible Name and Description Computation" that markup alone decides.
+//! Checks for an accessible name, by the part of "Accessible Name and Description Computation" that markup alone decides.
 //!
 //! Rules ask whether there is a name, not which one; so the search ends with the first visible character, and nothing recurses: what
 //! counts within an element counts however deep it lies.

@@ -1,4 +1,4 @@
-//! How is a tree made of a page that may be hostile? In small steps, with limits on what grows checked between them.
+//! Builds a tree of a page that may be hostile: in small steps, with limits on what grows checked between them.
 //!
 //! html5ever follows the HTML standard, whose tree builder walks its open elements again and again: 128 KiB of nested lists cost
 //! seconds. So the page goes in by small pieces, and between them it is asked how deep and how large the tree has become. Depth bounds

@@ -1,4 +1,4 @@
-//! Which roles are there, and what does WAI-ARIA say of each? The vocabularies of WAI-ARIA 1.2, DPUB-ARIA 1.1 and Graphics-ARIA 1.0.
+//! The roles of WAI-ARIA 1.2, DPUB-ARIA 1.1 and Graphics-ARIA 1.0, and what these vocabularies say of each.
 //!
 //! Where WAI-ARIA 1.3 (a draft) allows more, it is allowed here: what is reported is to be a failure for everybody.
 

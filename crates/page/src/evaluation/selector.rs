@@ -1,5 +1,7 @@
-//! May a selector of a style sheet match an element? Names, classes, ids, attributes and ancestors are compared; whatever else a selector
-//! asks for (places among siblings, what is checked …) counts as met, so that nobody says of an element that it is certainly not meant.
+//! Decides whether a selector of a style sheet may match an element.
+//!
+//! Names, classes, ids, attributes and ancestors are compared; whatever else a selector requires (places among siblings, what is checked …)
+//! counts as met, so that nobody says of an element that it is certainly not meant.
 //!
 //! What holds only while something is done to a page (`:hover`, `:focus`, `:target`) and what is no element (`::before`) is left out.
 

@@ -1,4 +1,4 @@
-//! What is an element by itself? Rendered or not, operable or not, and which role HTML gives it (HTML-AAM, ARIA in HTML).
+//! Semantics of an element: rendered or not, operable or not, and which role HTML gives it (HTML-AAM, ARIA in HTML).
 
 use super::{
     document::{Element, State},

@@ -1,5 +1,6 @@
-//! What may the style sheets of a page hide? Selectors of rules that hide, in its own sheets; and what is known of the others, which are not
-//! read.
+//! Finds what the style sheets of a page may hide.
+//!
+//! These are selectors of rules that hide, in its own sheets; and what is known of the others, which are not read.
 
 use super::{
     selector::{Kind, Selector, classes},

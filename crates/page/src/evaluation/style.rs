@@ -1,5 +1,6 @@
-//! Is an element hidden by its style? The properties that take elements away from everybody, in style attributes and in the rules of style
-//! sheets.
+//! Decides whether an element is hidden by its style.
+//!
+//! It knows the properties that take elements away from everybody, in style attributes and in the rules of style sheets.
 
 /// What declarations say about visibility.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

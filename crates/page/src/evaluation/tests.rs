@@ -1,4 +1,4 @@
-//! Are the rules' own examples told right, and does hostile markup cost nothing?
+//! Tests with the rules' own examples, and with hostile markup, which must cost nothing.
 
 mod cases;
 mod families;

@@ -1,4 +1,4 @@
-//! Which attributes has a tag? As the HTML standard's tokenizer reads them, without copying.
+//! Attributes of a tag, as the HTML standard's tokenizer reads them, without copying.
 
 use memchr::{memchr, memchr2};
 

@@ -1,4 +1,6 @@
-//! Which tags does a block of 64 bytes hold? Nearly all are written so plainly that this can be told from all its bytes at once.
+//! Finds the tags in a block of 64 bytes.
+//!
+//! Nearly all are written so plainly that this can be told from all its bytes at once.
 //!
 //! Tags are short and of every length, so walking from one to the end of the next costs mostly wrongly predicted branches. Here every byte
 //! of a block is classified at the same time, and what lies inside a tag or a quoted value follows from arithmetic on bit masks, as in

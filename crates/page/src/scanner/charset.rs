@@ -1,4 +1,4 @@
-//! In which character encoding is the page? Byte order mark, header, meta element, in this order.
+//! Character encoding of a page: byte order mark, header, meta element, in this order.
 //!
 //! Markup is ASCII in nearly all encodings, so pages are scanned as bytes and only references are decoded.
 

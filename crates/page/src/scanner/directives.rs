@@ -1,4 +1,6 @@
-//! What does a page ask of robots? (What an `X-Robots-Tag` header asks is read where the head of an answer is.)
+//! A page's directives to robots.
+//!
+//! Those of an `X-Robots-Tag` header are read where the head of an answer is.
 
 /// The name by which robots.txt, meta elements and headers address this crawler.
 pub(crate) const PRODUCT_TOKEN: &str = "nearcrawl";

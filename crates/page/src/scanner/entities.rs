@@ -1,4 +1,4 @@
-//! Which characters do `&amp;`, `&#38;` and their like stand for in an attribute?
+//! Decodes character references such as `&amp;` and `&#38;` in attributes.
 
 use std::borrow::Cow;
 

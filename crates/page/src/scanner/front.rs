@@ -1,5 +1,6 @@
-//! What does a page say of itself? Language, script, character encoding, the program that made it, title, declared wishes: for the record
-//! of its server, of one page of it.
+//! What a page says of itself, for the record of its server, from one page of it.
+//!
+//! This is its language, script, character encoding, the program that made it, title, declared wishes.
 
 use super::{
     charset::Charset,

@@ -1,4 +1,4 @@
-//! Where does raw text end? Inside script, style, title and their like, `<` begins no tag.
+//! Finds the end of raw text: inside script, style, title and their like, `<` begins no tag.
 
 use super::tag::{StartTag, starts_with_ignoring_case};
 use memchr::{memchr, memchr_iter, memmem};

@@ -1,4 +1,4 @@
-//! Which references does a page contain? All that a crawler may follow, each spelling once, and the directives to robots.
+//! References of a page: all that a crawler may follow, each spelling once, and the directives to robots.
 
 use super::{
     attributes::without_fragment,

@@ -1,4 +1,4 @@
-//! Where do a page's references lead? Each URL once, in document order.
+//! Resolves a page's references to URLs, each once, in document order.
 
 use super::{
     charset::Charset,

@@ -1,4 +1,4 @@
-//! What does a start tag say? Its name and its attributes, read in place.
+//! A start tag: its name and its attributes, read in place.
 
 use super::attributes::Attributes;
 

@@ -1,4 +1,6 @@
-//! Is a page read as a browser reads it? Hand-written hostile pages, real ones and random ones, against html5ever's tokenizer.
+//! Tests that a page is read as a browser reads it.
+//!
+//! Hand-written hostile pages, real ones and random ones are compared with html5ever's tokenizer.
 
 use super::*;
 

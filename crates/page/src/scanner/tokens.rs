@@ -1,4 +1,4 @@
-//! Where are the start tags? A walk from tag to tag that knows comments, raw text and quoted attributes.
+//! Finds start tags: a walk from tag to tag that knows comments, raw text and quoted attributes.
 
 use super::{
     attributes::Attributes,

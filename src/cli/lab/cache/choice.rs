@@ -1,4 +1,4 @@
-//! Which caches were asked for? Rules by name, sizes by number or as powers of two from one to another.
+//! Parses the chosen caches: rules by name, sizes by number or as powers of two from one to another.
 
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_lab::cache::policies::Policy;

@@ -1,4 +1,6 @@
-//! How do the rules compare at a glance? Miss rate against size, and as many times MIN's: the paper's figures 2 and 3, or 4 and 5.
+//! Diagrams that compare the rules.
+//!
+//! They show miss rate against size, and as many times MIN's: the paper's figures 2 and 3, or 4 and 5.
 
 use crate::cli::chart::{Axis, Chart, Plot, Point, Scale, Series, stacked};
 use nearcrawl_lab::cache::score::Row;

@@ -1,4 +1,4 @@
-//! How do people read the outcome? A line for each size, a column for each rule, and what must be known to compare them.
+//! Results as a table: a line for each size, a column for each rule, and what must be known to compare them.
 
 use crate::cli::table::{Style, Table};
 use nearcrawl_lab::cache::{

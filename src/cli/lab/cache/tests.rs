@@ -1,4 +1,4 @@
-//! Does `nearcrawl lab cache` keep its promises?
+//! Tests of `nearcrawl lab cache`.
 
 use super::{CacheArgs, Style, cache, choice};
 use crate::cli::{CommandError, Exit};

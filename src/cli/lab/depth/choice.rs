@@ -1,4 +1,4 @@
-//! Which prices, and which web, were asked for?
+//! Parses the chosen prices and the chosen web.
 
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_core::crawl::site::yields::Price;

@@ -1,4 +1,4 @@
-//! How do depth and yield compare at a glance? The paper's figures 1 to 3, with the rule of yield in the third.
+//! Diagrams that compare depth and yield: the paper's figures 1 to 3, with the rule of yield in the third.
 
 use crate::cli::chart::{Axis, Chart, Plot, Point, Series, stacked};
 use nearcrawl_lab::depth::score::Row;

@@ -1,4 +1,4 @@
-//! How do people read the outcome? A line for each depth and each price, beside what the paper says.
+//! Results as a table: a line for each depth and each price, beside what the paper says.
 
 use crate::cli::table::{Style, Table};
 use nearcrawl_lab::depth::{score::Row, sensitivity};

@@ -1,4 +1,4 @@
-//! Does `nearcrawl lab depth` keep its promises?
+//! Tests of `nearcrawl lab depth`.
 
 use super::{DepthArgs, Style, choice, depth};
 use crate::cli::{CommandError, Exit};

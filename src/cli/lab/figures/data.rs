@@ -1,4 +1,6 @@
-//! Which files are figures drawn from? By name, checksum and licence; those that are there are the very ones, or it is said that they are not.
+//! Files that figures are drawn from, by name, checksum and licence.
+//!
+//! Those that are there are the very ones, or it is said that they are not.
 
 use crate::{
     cli::error::{CommandError, Exit},

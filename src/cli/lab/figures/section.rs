@@ -1,4 +1,4 @@
-//! What stands on the page, and how much is computed for it.
+//! Sections of the page of figures, and how much is computed for each.
 
 use crate::cli::chart::Chart;
 use std::num::NonZero;

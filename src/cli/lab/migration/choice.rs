@@ -1,4 +1,4 @@
-//! Which rules were asked for, and which shares make sense?
+//! Parses the chosen rules, and checks shares.
 
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_lab::migration::policies::Policy;

@@ -1,5 +1,6 @@
-//! How do the rules compare at a glance? The paper's figures: totals by run (2, and 3 if the world changes), and runs until sites are right,
-//! against access points and against sites (4).
+//! Diagrams that compare the rules, as the paper's figures.
+//!
+//! They show totals by run (2, and 3 if the world changes), and runs until sites are right, against access points and against sites (4).
 
 use crate::cli::chart::{Axis, Chart, Plot, Point, Scale, Series, stacked};
 use nearcrawl_lab::migration::{

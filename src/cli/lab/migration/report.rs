@@ -1,4 +1,4 @@
-//! How do people read the outcome? A line for each rule: its totals at a few runs, and how soon it was there.
+//! Results as a table: a line for each rule, with its totals at a few runs, and how soon it was there.
 
 use crate::cli::table::{Style, Table};
 use nearcrawl_lab::migration::{Outcome, score::Row};

@@ -1,4 +1,4 @@
-//! Does `nearcrawl lab migration` keep its promises?
+//! Tests of `nearcrawl lab migration`.
 
 use super::super::{LabCommand, lab};
 use crate::cli::{CommandError, table::Style};

@@ -1,4 +1,4 @@
-//! Does a real crawl of the served web find what the laboratory computes?
+//! Tests that a real crawl of the served web finds what the laboratory computes.
 
 use super::*;
 use crate::io::tasks::{self, TaskKind};

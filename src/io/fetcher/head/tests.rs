@@ -1,4 +1,4 @@
-//! Are heads read as servers mean them?
+//! Tests that heads are read as servers mean them.
 
 use super::*;
 use hyper::header::HeaderValue;

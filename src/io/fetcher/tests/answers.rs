@@ -1,4 +1,4 @@
-//! Does what a server says arrive as it was meant?
+//! Tests that what a server says arrives as it was meant.
 
 use super::{
     FetchLimits, KEY, fetcher, order, order_as,

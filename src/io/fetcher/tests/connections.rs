@@ -1,4 +1,4 @@
-//! Is there ever more than one connection to an address, and is the one kept for as long as it is good?
+//! Tests that there is never more than one connection to an address, and that it is kept for as long as it is good.
 
 use super::{
     FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy,

@@ -1,4 +1,4 @@
-//! Does every way in which a server can fail end as what it is, in time?
+//! Tests that every way in which a server can fail ends as what it is, in time.
 
 use super::{
     FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy,

@@ -1,4 +1,4 @@
-//! Does the fetcher bring what servers say, keep to its limits, and hold one connection to an address?
+//! Tests that the fetcher brings what servers say, keeps to its limits, and holds one connection to an address.
 
 mod answers;
 mod connections;

@@ -1,4 +1,4 @@
-//! Is the next request under way while a page is read, on the same connection, and is it told behind that page?
+//! Tests that the next request is under way on the same connection while a page is read, and is told behind that page.
 
 use super::{config, decoded, fetcher, order, policy};
 use crate::io::fetcher::{FetchLimits, Fetcher, FetcherConfig};

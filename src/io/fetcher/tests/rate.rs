@@ -1,4 +1,4 @@
-//! Do all connections together keep to a rate, TLS included, and is what waits for it held against no server?
+//! Tests that all connections together keep to a rate, TLS included, and that what waits for it is held against no server.
 
 use super::{
     super::{dial::dial, wire::Wire},

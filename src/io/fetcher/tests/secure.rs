@@ -1,4 +1,4 @@
-//! Is https believed only where the certificate holds, and are its failures told apart?
+//! Tests that https is believed only where the certificate holds, and that its failures are told apart.
 
 use super::{
     FetchLimits, Fetcher, WebTls, config, decoded, order_as, policy,

@@ -1,4 +1,4 @@
-//! What may a web server do to us? A raw TCP server on loopback that does exactly what a script says.
+//! Scripted web server for tests: raw TCP on loopback that does exactly what a script says.
 
 use bytes::Bytes;
 use socket2::SockRef;

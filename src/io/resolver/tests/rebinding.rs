@@ -1,5 +1,6 @@
-//! Can a name whose addresses change make the daemon connect to a forbidden address? The real resolver and the real dialler, against a
-//! name server that gives a different answer each time.
+//! Test that a name whose addresses change cannot make the daemon connect to a forbidden address.
+//!
+//! It runs the real resolver and the real dialler against a name server that gives a different answer each time.
 
 use super::*;
 use crate::io::fetcher::{

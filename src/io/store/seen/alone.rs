@@ -1,4 +1,4 @@
-//! How fast is the seen set itself? One without the store's thread around it, for measurements.
+//! The seen set without the store's thread around it, for measurements.
 
 use super::super::columns::Column;
 use super::{

@@ -1,4 +1,4 @@
-//! What a batch asks, and what is answered once it is known what was known before.
+//! A batch of questions to the seen set, and its answers once it is known what was known before.
 
 use super::entry::{self, Entry, Remembered};
 use nearcrawl_model::{

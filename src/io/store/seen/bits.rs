@@ -1,4 +1,4 @@
-//! How are numbers of a few bits put into bytes, and found there again?
+//! Packs numbers of a few bits into bytes, and reads them again.
 //!
 //! Bits are counted from the lowest of the first byte on. Reading beyond the end gives zeros: what is damaged gives a wrong number or none,
 //! never a panic.

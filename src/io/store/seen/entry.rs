@@ -1,4 +1,4 @@
-//! What is remembered of a page? Its code and what became of it, in one word.
+//! Entry of the seen set for a page: its code and what became of it, in one word.
 
 use nearcrawl_model::{
     fingerprint::Fingerprint,

@@ -1,12 +1,14 @@
-//! How does the seen set remember 10^8 pages? Packed in rows of up to a thousand, a few bytes each; what changed lately in memory and in a log.
+//! The seen set, which remembers 10^8 pages.
 //!
-//! A question is answered at once: by what changed lately, else by the one row that the page would be in. Rows are found again from the log; see
-//! [`rows`] and [`recent`].
+//! Pages are packed in rows of up to a thousand, a few bytes each; what changed lately is in memory and in a log.
 //!
-//! The store's thread writes an answer to the log before it gives it. A caller's thread must not wait for the disk: what it answers from memory
-//! ([`SeenSet::ask_in_memory`]) is gathered for the log, and the store's thread writes that before it does anything else with the set. So the log
-//! holds all answers up to some moment, and a kill loses about [`MAX_UNWRITTEN`] bytes of it at most. That costs nothing: after a start sites
-//! have new numbers, and the set is filled again from the journals.
+//! A question is answered at once: by what changed lately, else by the one row that the page would be in. Rows are found again from the
+//! log; see [`rows`] and [`recent`].
+//!
+//! The store's thread writes an answer to the log before it gives it. A caller's thread must not wait for the disk: what it answers from
+//! memory ([`SeenSet::ask_in_memory`]) is gathered for the log, and the store's thread writes that before it does anything else with the
+//! set. So the log holds all answers up to some moment, and a kill loses about [`MAX_UNWRITTEN`] bytes of it at most. That costs nothing:
+//! after a start sites have new numbers, and the set is filled again from the journals.
 
 mod alone;
 mod asked;

@@ -1,4 +1,6 @@
-//! What has changed of late? Everything since the rows were last swept: in memory, to answer at once, and in a log on disk.
+//! Recent changes of the seen set.
+//!
+//! Everything since the rows were last swept is in memory, to answer at once, and in a log on disk.
 //!
 //! Changes fill a **generation**. When it is full it is sorted and swept into the rows while the next one fills; when it is swept its
 //! log goes.

@@ -1,5 +1,6 @@
-//! How does a row of the seen set hold a thousand pages in five kilobytes? Their codes sorted, by Elias and Fano's code; what became of
-//! them in a column beside.
+//! A row of the seen set: up to a thousand pages in five kilobytes.
+//!
+//! Their codes are sorted, by Elias and Fano's code; what became of them is in a column beside.
 //!
 //! A row has the pages of one site whose codes begin with the same bits. Elias-Fano: of what remains of each code the low bits stand
 //! as they are, side by side; the high bits, which grow from 0 to about the number of pages, in unary: a one for each page, a zero for

@@ -1,4 +1,4 @@
-//! How are the rows of the seen set stored, and how are changes merged into them?
+//! Stores the rows of the seen set, and merges changes into them.
 //!
 //! A site has one row until that has a thousand pages, then 2, then 4, each for the codes that begin with the same 1, 2, ... bits. What has
 //! changed is swept into the rows in their order: RocksDB then gets them sorted, and merges each stretch with the same stretch below only.

@@ -1,4 +1,4 @@
-//! Is the seen set what it is told to be, however often it is swept, split, closed and cut short? Compared with a plain map.
+//! Tests of the seen set against a plain map, however often it is swept, split, closed and cut short.
 
 use super::{
     super::{config::StoreConfig, counters::StoreCounters, database::Plan},

@@ -1,5 +1,6 @@
-//! Is a page new only once, though the daemon is killed again and again? A process of its own asks, and is killed for it. Only what was answered
-//! last, in memory, may be new again.
+//! Test that a page is new only once, though the daemon is killed again and again.
+//!
+//! A process of its own asks, and is killed for it. Only what was answered last, in memory, may be new again.
 
 use super::*;
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! What is found when a directory is opened again: after a close, a kill, an upgrade, damage?
+//! Tests of what is found when a directory is opened again: after a close, a kill, an upgrade, damage.
 
 use super::*;
 use crate::io::store::{FORMAT, OpenError, StoreError};

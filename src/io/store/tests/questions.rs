@@ -1,4 +1,4 @@
-//! What do the questions answer? Journals, claims, the seen set and the small tables.
+//! Tests of the store's answers: journals, claims, the seen set and the small tables.
 
 use super::*;
 use crate::io::store::{Appended, Growth, StoreError};

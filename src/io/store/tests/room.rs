@@ -1,4 +1,4 @@
-//! What happens when the disk is full? Nothing that was answered is lost, and writing goes on once there is room again.
+//! Tests with a full disk: nothing that was answered is lost, and writing goes on once there is space again.
 //!
 //! The limit on file sizes stands for a full disk: it holds for a whole process, so the test runs in one of its own.
 

@@ -1,4 +1,6 @@
-//! Does a caller wait for a disk that stands still? The thread that asks is the one that decides: it may only be told to wait, never wait.
+//! Test that no caller waits for a disk that stands still.
+//!
+//! The thread that asks is the one that decides: it may only be told to wait, never wait.
 //!
 //! The fault point holds for a whole process, so the test runs in one of its own.
 

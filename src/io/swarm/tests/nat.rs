@@ -1,4 +1,6 @@
-//! Do members take part that nobody reaches? On loopback: they listen nowhere.
+//! Tests with members that nobody reaches.
+//!
+//! They are on loopback, and listen nowhere.
 
 use super::*;
 

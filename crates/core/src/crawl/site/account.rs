@@ -1,4 +1,4 @@
-//! What goes on the record? Requests, outcomes, levels, external hosts, and what changed since the run before.
+//! Keeps a site's record: requests, outcomes, levels, external hosts, and what changed since the run before.
 
 use super::{MAX_EXTERNAL_HOSTS, MAX_NAMED, Site, SiteRules, asks_for_patience, facts::Learning, frontier::Waiting, yields::Price};
 use nearcrawl_model::{

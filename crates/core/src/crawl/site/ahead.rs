@@ -1,4 +1,4 @@
-//! Which page may be asked for while the last one is still being read? The next in line, if that page can change nothing about it.
+//! Chooses the page to request while the last one is still being read: the next in line, if that page can change nothing about it.
 //!
 //! What a page names waits behind everything of its own level, so the one that is next on that level or above stays next. What else is
 //! decided by what came before (the budget, the yield, the scripts that were met) must allow it whatever the page turns out to say. So

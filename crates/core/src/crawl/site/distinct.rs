@@ -1,8 +1,8 @@
-//! How many different ones were there? Exactly while they are few, and within some percent ever after, in a kibibyte.
+//! Counts distinct elements: exactly while they are few, and within some percent ever after, in a kibibyte.
 //!
-//! The first [`MAX_LISTED`] are kept as they are. Beyond that a HyperLogLog (Flajolet, Fusy, Gandouet, Meunier 2007) of 1,024 registers stands in
-//! for them, read by the estimator of Ertl (arXiv:1702.01284, algorithm 6), which needs no corrections for small counts. Its standard
-//! error is 1.04/√1024 = 3.3 %. Every site has such a set in memory and never merges it, so it is smaller than a
+//! The first [`MAX_LISTED`] are kept as they are. Beyond that a HyperLogLog (Flajolet, Fusy, Gandouet, Meunier 2007) of 1,024 registers
+//! stands in for them, read by the estimator of Ertl (arXiv:1702.01284, algorithm 6), which needs no corrections for small counts. Its
+//! standard error is 1.04/√1024 = 3.3 %. Every site has such a set in memory and never merges it, so it is smaller than a
 //! [`Sketch`](nearcrawl_model::sketch::Sketch).
 
 use nearcrawl_model::sketch::estimate;

@@ -1,4 +1,4 @@
-//! Which facts of a server are worth writing down? What is new in this run.
+//! Selects the facts of a server that are written down: those that are new in this run.
 
 use nearcrawl_model::{
     facts::{Fact, FrontPage, ServerFacts, Vantage},

@@ -1,4 +1,4 @@
-//! Which URL of a site is first in line? By level, then by the order in which they were found (LL-22).
+//! Frontier of one site: its waiting URLs by level, then by the order in which they were found (LL-22).
 //!
 //! A site may have millions of URLs waiting. Those whose turn is near are in memory; of those far back only a fingerprint is, and
 //! their texts lie on disk until they come nearer ([`Frontier::set_aside`], [`Frontier::call_back`]).

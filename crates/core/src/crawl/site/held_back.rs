@@ -1,8 +1,10 @@
-//! What do limits hold back at a site: which new hosts, and which URLs of its own? The fold of its journal's rows, like the frontier.
+//! What limits hold back at a site: new hosts, and URLs of its own.
+//!
+//! It is the fold of its journal's rows, like the frontier.
 //!
 //! The pages of a site may lead to so many new external hosts a day; what they name beyond that waits here in the order in which it was
-//! named, across restarts, take-overs and runs. URLs of its own for which there is no room in the queue are kept as if they lay too deep;
-//! here is at which level they are to be queued. The limits themselves are the access point's.
+//! named, across restarts, take-overs and runs. URLs of its own for which the queue has no space are kept as if they lay too deep; here is
+//! at which level they are to be queued. The limits themselves are the access point's.
 
 use nearcrawl_model::{
     fingerprint::{Fingerprint, FingerprintKey},

@@ -1,4 +1,4 @@
-//! Which page of this site next? The low-load server crawler (Nakahira, Hoshino, Mikami, WWW 2008), one host at a time.
+//! One site of the low-load server crawler (Nakahira, Hoshino, Mikami, WWW 2008): which page of it is requested next.
 //!
 //! A [`Site`] is one host's part of a site tree in one run: the fold of its journal. Live and replayed entries go through the same
 //! [`Site::apply`], so a new owner who reads the journal stands where the previous one stood.

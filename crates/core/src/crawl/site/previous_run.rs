@@ -1,4 +1,4 @@
-//! What does the next run need of this journal? Every page with its version and its links, and every URL by its fingerprint.
+//! Reads a journal for the next run: every page with its version and its links, and every URL by its fingerprint.
 
 use nearcrawl_model::{
     evaluation::Evaluation,

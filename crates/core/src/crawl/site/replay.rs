@@ -1,4 +1,4 @@
-//! Where did the previous owner stand? Reads a journal back into a site, and into what the seen set must know.
+//! Replays a journal into a site in the state of its previous owner, and into what the seen set must know.
 
 use super::{Site, SiteRules};
 use crate::{context::Context, wishes::SiteWishes};

@@ -1,4 +1,4 @@
-//! May this page be fetched? What robots.txt says, by RFC 9309, in time linear in the path whatever the file contains.
+//! Rules of robots.txt by RFC 9309, matched in time linear in the path whatever the file contains.
 
 mod matcher;
 mod parser;

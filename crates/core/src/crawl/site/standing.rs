@@ -1,4 +1,4 @@
-//! May we ask this? How we stand with one origin's robots.txt: unknown, moved, answered, or not to be had.
+//! State of one origin's robots.txt (unknown, moved, answered, or not to be had), and whether a page may be requested by it.
 
 use super::{
     MAX_TRIED, Site,

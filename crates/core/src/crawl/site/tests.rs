@@ -1,4 +1,4 @@
-//! Does a site ask what it should, in the right order, and does its journal tell the same story again?
+//! Tests that a site requests what it should, in the right order, and that its journal replays to the same state.
 
 mod yielding;
 

@@ -1,4 +1,4 @@
-//! What does a site answer while it is visited again? What its last whole run came to, until this one is whole.
+//! Record of a site's last whole run, which answers queries while the site is visited again, until the present run is whole.
 
 use nearcrawl_model::{
     facts::ServerFacts,

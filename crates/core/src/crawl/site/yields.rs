@@ -1,13 +1,13 @@
-//! Is one more page of this site worth a request? Only if it can be expected to name enough hosts that the site has not named yet.
+//! Expected yield of a site's pages: one is requested only if it can be expected to name enough hosts that are new to the site.
 //!
 //! Good and Turing: how likely the next draw is new is told by how many things were new, or seen only once, a moment ago. A journal says
 //! which hosts a page was the first to name, so what is counted is how many the last requests brought. Pages are no draws from one urn,
 //! though: a directory of links goes on naming hosts while the archive beside it never does. So each *branch* of a site (its first
-//! directory) is counted for itself, and judged the more by its own record the longer that is: it is taken to name others at a steady rate (Poisson),
-//! which before anything is known of it lies anywhere around the site's own (Gamma).
+//! directory) is counted for itself, and judged the more by its own record the longer that is: it is taken to name others at a steady rate
+//! (Poisson), which before anything is known of it lies anywhere around the site's own (Gamma).
 //!
-//! A branch that names hosts which the site has named before looks outward, too: every such link tells of its rate, and what part of the links
-//! name a new host is told by the whole site. Only what stands on page after page, as in a menu, tells nothing.
+//! A branch that names hosts which the site has named before looks outward, too: every such link tells of its rate, and what part of the
+//! links name a new host is told by the whole site. Only what stands on page after page, as in a menu, tells nothing.
 //!
 //! Everything follows from the journal, so every member that reads it back decides alike.
 

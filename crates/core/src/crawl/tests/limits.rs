@@ -1,4 +1,4 @@
-//! Does what a limit holds back wait, come later, and stand on the record until then?
+//! Tests that what a limit holds back waits, comes later, and stands on the record until then.
 
 use super::*;
 use crate::{crawl::site::held_back::DAY, event::PreviousRunRead, replication::loading::JournalCopy, settings::NewHostLimits};

@@ -1,4 +1,4 @@
-//! Do these receipts hold together? Each by a member of its own, each after the one before, all about one subnet.
+//! Checks chains of receipts: each by a member of its own, each after the one before, all about one subnet.
 
 use nearcrawl_model::{
     access_point::AccessPoint,

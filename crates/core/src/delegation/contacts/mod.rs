@@ -1,5 +1,6 @@
-//! May this subnet be contacted by one more probe? A book of all contacts that this access point made or was shown, kept for thirty
-//! days, restarts included.
+//! Book of contacts by probes, which decides whether a subnet may be contacted by one more.
+//!
+//! It holds all contacts that this access point made or was shown, and keeps them for thirty days, restarts included.
 //!
 //! The member that asks us shows the receipts of the probes that came before. So one who is honest cannot exceed the subnet's budget even
 //! by mistake, and one who hides receipts is stopped by each member by itself: none probes a subnet twice in thirty days, none passes

@@ -1,4 +1,4 @@
-//! Can any member get more contacts out of a swarm than it allows, by mistake or on purpose?
+//! Tests that no member gets more contacts out of a swarm than it allows, by mistake or on purpose.
 
 use super::{chain::BrokenChain, *};
 use ed25519_dalek::SigningKey;

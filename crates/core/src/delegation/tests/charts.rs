@@ -1,4 +1,4 @@
-//! Does the chart know the globe, and does a probe's worth behave as a price's counterpart must?
+//! Tests of the chart against the globe, and of the worth of a probe against its price.
 
 use crate::delegation::{
     globe::{kilometres, places_of, shortest_km, usual_ms},

@@ -1,4 +1,4 @@
-//! Is the paper's procedure kept to, step by step? (IPMicra §4.2; IP-20 to IP-25 in docs/ALGORITHMS.md)
+//! Tests of the paper's procedure, step by step (IPMicra §4.2; IP-20 to IP-25 in docs/ALGORITHMS.md).
 
 use super::{hierarchy, member, subnet};
 use crate::delegation::{Delegated, Step, Verdict, ipmicra::IpMicra};

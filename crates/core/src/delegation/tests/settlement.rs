@@ -1,5 +1,6 @@
-//! Does a subnet without an owner get exactly one, with as much patience as its address needs? The machine by itself, its world
-//! played by hand.
+//! Tests that a subnet without an owner gets exactly one, as patiently as its address needs.
+//!
+//! The machine runs by itself; the test plays its world by hand.
 
 use super::{hierarchy, subnet};
 use crate::{

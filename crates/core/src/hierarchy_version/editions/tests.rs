@@ -1,4 +1,4 @@
-//! Does the swarm change over when it should, and can liars make it change over when it should not?
+//! Tests that the swarm changes to another edition when it should, and that liars cannot make it change when it should not.
 
 use super::*;
 use nearcrawl_model::time::WallTime;

@@ -1,4 +1,4 @@
-//! The next owner's side of a hand-over: subnets that it said yes to, and those that it was handed.
+//! The next owner's side of a hand-over: subnets that it accepted, and those that it was handed.
 
 use super::{
     Stage, Surroundings,

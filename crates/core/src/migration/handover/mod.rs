@@ -1,4 +1,4 @@
-//! How does a subnet get from its owner to a better one, so that nothing is lost, asked twice, or left alone?
+//! Hand-over of a subnet to a better owner, so that nothing is lost, requested twice, or left without an owner.
 //!
 //! Nothing travels that does not travel anyway. The next owner first becomes a replica: the journals come to it row by row while the
 //! present owner goes on crawling. When little is lacking the present owner stops asking these servers, lets what is under way come to its

@@ -1,4 +1,4 @@
-//! How far is a hand-over, and why can none begin?
+//! Stages of a hand-over, and the reasons why none can begin.
 
 use nearcrawl_model::time::Millis;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What does a hand-over depend on besides itself? Other machines, to be read.
+//! Read-only references to the other machines that a hand-over depends on.
 
 use crate::{
     context::Context, crawl::Crawl, delegation::Delegation, membership::Membership, ownership::Ownership, replication::Replication,

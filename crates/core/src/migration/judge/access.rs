@@ -1,4 +1,4 @@
-//! How long do requests to a subnet take? Some of them make an access.
+//! Durations of requests to a subnet; some of them make an access.
 
 use nearcrawl_model::{
     fetch::{FetchError, FetchOutcome, FetchReport},

@@ -1,4 +1,4 @@
-//! How busy is this access point, what is a second of its time worth therefore, and which subnets does it give away?
+//! Load of this access point, the price of a second of its time, and the subnets that it gives away.
 
 use super::Rule;
 use crate::{

@@ -1,4 +1,4 @@
-//! Which subnets of ours are watched, how are their accesses judged, and what do their relatives tell of them?
+//! State machine that watches our subnets: how their accesses are judged, and what their relatives tell of them.
 
 use super::{Access, Rule, Watched, load::Loads};
 use crate::{

@@ -1,4 +1,4 @@
-//! Is a subnet of ours crawled quickly enough to keep it? Its accesses are timed, and judged by the rule of migration.
+//! Judges whether a subnet of ours is crawled quickly enough to keep it: its accesses are timed, and judged by the rule of migration.
 //!
 //! An access is some requests to the subnet's servers, download and evaluation together; the automaton's time counts accesses, not
 //! seconds. What an access took here is measured; what it would take elsewhere is what is known of the ways, for all but the way is the

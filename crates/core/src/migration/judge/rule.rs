@@ -1,4 +1,4 @@
-//! By which rule do subnets move?
+//! The rules by which subnets move, and their settings.
 
 use crate::migration::STATES;
 

@@ -1,4 +1,4 @@
-//! How is one subnet of ours crawled from here, and how would it be from elsewhere?
+//! One watched subnet of ours: how it is crawled from here, and how it would be from elsewhere.
 
 use super::Access;
 use crate::{

@@ -1,4 +1,4 @@
-//! Does the machine of migration decide by itself what it should? Its surroundings are set up by hand.
+//! Tests of the state machine of migration alone, with its surroundings set up by hand.
 
 use crate::{
     context::Context,

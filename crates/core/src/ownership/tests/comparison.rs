@@ -1,4 +1,4 @@
-//! Do two maps become equal, at what cost, and what do members that lie or stall bring about?
+//! Tests that two maps become equal, at what cost, and what members that lie or stall bring about.
 
 use super::super::{Ownership, claims::Checked, comparison::Heard, register::Register};
 use crate::{

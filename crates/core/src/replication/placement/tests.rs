@@ -1,4 +1,4 @@
-//! Is nobody named that lacks something, and nobody dropped of whom voters may still tell?
+//! Tests that no member is named that lacks something, and none dropped of whom voters may still tell.
 
 use super::*;
 use crate::membership::{Member, Roster, Swim};

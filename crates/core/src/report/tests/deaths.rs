@@ -1,4 +1,4 @@
-//! Is everything done once for each death, also if several members die at once?
+//! Tests that everything is done once for each death of a member, also if several die at once.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! An address with many hosts of which a part was visited: are the others estimated well, with an error that is true?
+//! Tests of estimates for an address with many hosts of which a part was visited: they are good, and their errors true.
 
 use crate::{
     crawl::{

@@ -1,4 +1,4 @@
-//! Numbers at the end of their range, in what other members send and in what the own store has: refused, and nothing overflows.
+//! Tests with numbers at the end of their range, in messages of members and in the own store: refused, and nothing overflows.
 
 use super::*;
 use nearcrawl_model::journal::{JournalEntry, JournalKey, VisitOutcome};

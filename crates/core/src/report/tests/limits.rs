@@ -1,4 +1,4 @@
-//! Is a member that sends more than there is room for told so, and is it counted?
+//! Tests that a member that sends more than can be taken in is told so, and counted.
 
 use super::*;
 use crate::routing::acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Reply};

@@ -1,4 +1,4 @@
-//! What is asked, and said, while a page is read?
+//! Tests of what is requested, and reported, while a page is read.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Does the crawler follow robots.txt where it may, back off when it is told to, and say why it stays out?
+//! Tests that the crawler follows robots.txt where it may, backs off when it is told to, and says why it stays out.
 
 use super::*;
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! Does the sentence say what keeps the crawler busy, or what keeps it from work?
+//! Tests of the sentence that says what keeps the crawler busy, or what keeps it from work.
 
 use super::{super::Outside, *};
 use crate::crawler::MAX_OUTGOING;

@@ -1,4 +1,4 @@
-//! While subnets change hands, totals of before answer until all concerned have told theirs.
+//! Tests of totals while subnets change hands: those of before answer until all concerned have told theirs.
 
 use crate::report::{consistent::KEPT, tally::RollUps};
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! Are the numbers, the lists and the reasons true?
+//! Tests that the numbers, the lists and the reasons are true.
 
 use super::{super::Outside, *};
 use nearcrawl_model::{

@@ -1,4 +1,4 @@
-//! Does a voter have one vote when processes with copies of its key stand still together, for longer than leases last, and go on?
+//! Tests of processes with copies of a voter's key that stand still together, for longer than leases last: there is one vote.
 
 use super::{faults, random::Random, world::World};
 use crate::membership::RosterConfig;

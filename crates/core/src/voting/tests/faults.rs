@@ -1,4 +1,4 @@
-//! What goes wrong in a world, drawn by seed, and what must be well again afterwards.
+//! Faults of a world, drawn by seed, and what must be well again afterwards.
 
 use super::{copies, process::Disk, random::Random, world::World};
 use crate::membership::{LeftOut, RosterConfig};

@@ -1,4 +1,4 @@
-//! Voters that accept two claims at one epoch.
+//! Tests with voters that accept two claims at one epoch.
 
 use super::world::World;
 use crate::membership::RosterConfig;

@@ -1,4 +1,4 @@
-//! One vote for each network, however many keys somebody has there.
+//! Tests that there is one vote for each network, however many keys somebody has there.
 
 use super::world::World;
 use crate::membership::RosterConfig;

@@ -1,5 +1,6 @@
-//! One access point with its votes, and as much of ownership as decides who fetches: a register of claims, claims made and released, a map
-//! that is compared before it is acted on.
+//! One access point of a simulated world: its votes, and as much of ownership as decides who fetches.
+//!
+//! That is a register of claims, claims made and released, and a map that is compared before it is acted on.
 
 use super::random::Random;
 use crate::{

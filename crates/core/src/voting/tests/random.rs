@@ -1,4 +1,4 @@
-//! Chance by seed.
+//! Random numbers by seed.
 
 /// SplitMix64.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Who votes when members come for a while, leave, or lose their disks, one after the other.
+//! Tests of who votes when members come for a while, leave, or lose their disks, one after the other.
 
 use super::{process::Disk, world::World};
 use crate::membership::RosterConfig;

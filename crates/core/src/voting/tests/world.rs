@@ -1,4 +1,4 @@
-//! Some access points on one event queue, and what must hold at every instant.
+//! Simulated world: some access points on one event queue, and what must hold at every instant.
 
 use super::{
     process::{Disk, Process, Start, Wire, Wish, Write},

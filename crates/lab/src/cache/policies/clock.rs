@@ -1,4 +1,4 @@
-//! What does the daemons' cache miss? CLOCK (§3.5) as the product has it: [`ClockCache`] itself, not a copy for the laboratory.
+//! CLOCK (§3.5) as the product has it: [`ClockCache`] itself, not a copy for the laboratory.
 
 use super::rule::Cache;
 use nearcrawl_core::clock_cache::ClockCache;

@@ -1,4 +1,4 @@
-//! What does a cache of unlimited size miss? INFINITE (§3.1): only first requests, the least that any cache can miss.
+//! INFINITE (§3.1), a cache of unlimited size: it misses only first requests, the least that any cache can miss.
 
 use super::rule::Cache;
 

@@ -1,4 +1,4 @@
-//! What does a cache miss that replaces the item not requested for longest? LRU (§3.3), with a list where the paper has a heap.
+//! LRU (§3.3), which replaces the item not requested for longest, with a list where the paper has a heap.
 
 use super::{list::List, rule::Cache};
 

@@ -1,5 +1,6 @@
-//! What must any cache of this size miss? MIN (§3.2), Belady's: it knows all requests to come, and replaces the item whose next request
-//! is furthest.
+//! MIN (§3.2), Belady's: the fewest misses of any cache of a size.
+//!
+//! It knows all requests to come, and replaces the item whose next request is furthest.
 //!
 //! A missed item need not be put in: the paper's model of caching allows that.
 

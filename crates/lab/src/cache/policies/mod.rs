@@ -1,4 +1,4 @@
-//! Which rules can a URL cache follow? Each in a file of its own; all are fed with items numbered from 0 without gaps.
+//! The rules of replacement for a URL cache, each in a file of its own; all are fed with items numbered from 0 without gaps.
 
 mod clock;
 mod infinite;

@@ -1,4 +1,4 @@
-//! What does a cache miss that never changes? STATIC (§3.6): it is loaded with the most requested items and keeps them.
+//! STATIC (§3.6), a cache that never changes: it is loaded with the most requested items and keeps them.
 //!
 //! The paper does not charge for the loading, so that STATIC seems better than MIN when it holds (almost) everything. Here both
 //! accounts are kept.

@@ -1,4 +1,4 @@
-//! What does a cache miss that replaces anything? RANDOM (§3.4): on a miss a random entry goes; it needs no bits and no list.
+//! RANDOM (§3.4): on a miss a random entry is replaced; it needs no bits and no list.
 
 use super::rule::Cache;
 use rand::{RngExt, SeedableRng, rngs::StdRng};

@@ -1,4 +1,4 @@
-//! What is a rule of replacement asked? Requests one after another, and for each whether it is there.
+//! The interface of a rule of replacement: requests one after another, and for each whether it is in the cache.
 
 /// A cache that learns of requests one after another.
 pub(crate) trait Cache {

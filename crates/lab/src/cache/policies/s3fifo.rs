@@ -1,6 +1,7 @@
-//! What does S3-FIFO miss (Yang et al., SOSP 2023, algorithm 1)? New items enter a small queue, of a tenth of the entries. Items requested
-//! again while they are in it move to the main queue; of the others only the names are kept for a while (ghosts), and an item requested as
-//! a ghost enters the main queue at once.
+//! S3-FIFO (Yang et al., SOSP 2023, algorithm 1).
+//!
+//! New items enter a small queue, of a tenth of the entries. Items requested again while they are in it move to the main queue; of the
+//! others only the names are kept for a while (ghosts), and an item requested as a ghost enters the main queue at once.
 
 use super::rule::Cache;
 use std::collections::VecDeque;

@@ -1,5 +1,7 @@
-//! What does SIEVE miss (Zhang et al., NSDI 2024)? A queue in order of arrival; a pointer moves from the oldest item to the newest and
-//! evicts the first item that was not requested since it last came by.
+//! SIEVE (Zhang et al., NSDI 2024).
+//!
+//! A queue in order of arrival; a pointer moves from the oldest item to the newest and evicts the first item that was not requested since
+//! it last came by.
 //!
 //! Unlike CLOCK's, a new item goes to the new end of the queue, not to the pointer: what the pointer has passed stays until it has been
 //! all the way, which is bad for links that come in bursts.

@@ -1,4 +1,4 @@
-//! Does each rule do what its paper says? Beside models that are slow and obvious, and MIN beside all that can be done at all.
+//! Tests of each rule against models that are slow and obvious, and of MIN against all that can be done at all.
 
 use super::{Policy, infinite, lru, random, rule::Cache, s3fifo, sieve};
 use crate::cache::stream::{Numbers, Stream};

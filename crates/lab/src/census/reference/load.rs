@@ -1,4 +1,4 @@
-//! What the reports on measured and spent things must say: distances, and what each level cost and brought.
+//! Expected reports on what was measured and spent: distances, and what each level cost and brought.
 
 use super::{
     record::{Expected, Level},

@@ -1,6 +1,7 @@
-//! What must the reports say? Computed from what was made up, never from what the program prints, and by none of the code that adds it up.
+//! Expected reports, computed from what was made up: never from what the program prints, and by none of the code that adds it up.
 //!
-//! Which URLs a crawl must ask for is the oracle's word ([`crate::oracle`]); what an answer is worth follows from the made-up web itself.
+//! Which URLs a crawl must ask for is computed by the oracle ([`crate::oracle`]); what an answer is worth follows from the made-up web
+//! itself.
 
 mod load;
 mod pages;

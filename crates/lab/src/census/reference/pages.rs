@@ -1,4 +1,4 @@
-//! What must be on record of each visit of a server, and where its pages lead.
+//! Expected records of each visit of a server, and of where its pages lead.
 
 use super::{
     record::{Expected, failure, key, visits},

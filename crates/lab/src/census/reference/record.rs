@@ -1,4 +1,4 @@
-//! What must be on record of each server after a run?
+//! Expected record of each server after a run.
 
 use super::{
     visit::Visit,

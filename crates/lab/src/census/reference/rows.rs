@@ -1,4 +1,4 @@
-//! A record as reports tell it: the sums that it adds to them, its rows, the values by which it is split.
+//! A record as reports show it: the sums that it adds to them, its rows, the values by which it is split.
 
 use super::{
     record::{Expected, Level},

@@ -1,4 +1,4 @@
-//! What one run of each server comes to, by the definition of `nearcrawl results --run`.
+//! Expected totals of one run of each server, by the definition of `nearcrawl results --run`.
 
 use super::{record::Expected, runs::Reference};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! What each run of a made-up web must come to.
+//! Expected results of each run of a made-up web.
 
 use super::{
     pages,

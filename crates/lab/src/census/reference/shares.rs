@@ -1,4 +1,6 @@
-//! What the reports on shares must say: servers abroad, answers, accessibility. By the definitions that the reports print as their method.
+//! Expected reports on shares: servers abroad, answers, accessibility.
+//!
+//! They follow the definitions that the reports print as their method.
 
 use super::{record::Expected, runs::Run};
 use nearcrawl_model::evaluation::{RULE_SET, Rule};

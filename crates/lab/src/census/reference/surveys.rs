@@ -1,4 +1,4 @@
-//! Which servers belong to a survey, what it says of them, and how far its crawl is.
+//! Expected results of surveys: their servers, what they say of these, and how far their crawl is.
 
 use super::{record::Expected, runs::Run};
 use crate::census::world::{NOWHERE, Study};

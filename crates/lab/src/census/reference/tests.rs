@@ -1,4 +1,4 @@
-//! Does the reference say of made-up webs what they were made for?
+//! Tests that the reference says of made-up webs what they were made for.
 
 use super::*;
 use crate::census::{

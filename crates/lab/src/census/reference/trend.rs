@@ -1,4 +1,4 @@
-//! What has changed from one run of each server to another, by the definition of `nearcrawl trend`: like for like.
+//! Expected changes from one run of each server to another, by the definition of `nearcrawl trend`: like for like.
 
 use super::{record::Expected, runs::Reference};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! What is a visit? A URL that was asked for, what came of it, and where it leads.
+//! A visit: a URL that was requested, its outcome, and where it leads.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};

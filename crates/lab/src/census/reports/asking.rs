@@ -1,4 +1,4 @@
-//! Who is asked about what?
+//! What a check of a report needs: the member to ask, the questions, and what the answers must be.
 
 use crate::census::{reference::Reference, swarm::Swarm, world::World};
 

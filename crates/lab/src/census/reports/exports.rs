@@ -1,4 +1,4 @@
-//! Rows of servers and runs, as lines of JSON and as CSV, and what is computed of them.
+//! Checks of exported rows of servers and runs, as lines of JSON and as CSV, and of what is computed of them.
 
 use super::{asking::Asking, totals::csv_rows};
 use crate::{

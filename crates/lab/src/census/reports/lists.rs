@@ -1,4 +1,4 @@
-//! `servers`: which are shown, in which order, and what is said of each.
+//! Checks of `servers`: which are shown, in which order, and what is said of each.
 
 use super::{
     asking::Asking,

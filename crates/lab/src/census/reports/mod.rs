@@ -1,4 +1,6 @@
-//! Every report against the reference. A further report is one more row of [`CHECKS`].
+//! Checks of every report against the reference.
+//!
+//! A further report is one more row of [`CHECKS`].
 
 mod asking;
 mod exports;

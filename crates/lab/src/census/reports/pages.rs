@@ -1,4 +1,4 @@
-//! Rows of visits and of links, in each format; and rows of servers and runs in Parquet.
+//! Checks of rows of visits and of links, in each format; and of rows of servers and runs in Parquet.
 
 use super::{asking::Asking, exports::plain, exports::runs, totals::csv_rows};
 use crate::{

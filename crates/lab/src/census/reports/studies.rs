@@ -1,4 +1,4 @@
-//! The reports of `nearcrawl report`: every cell as JSON and as CSV, the order of the rows, and what is said of the data.
+//! Checks of `nearcrawl report`: every cell as JSON and as CSV, the order of the rows, and what is said of the data.
 
 use super::{asking::Asking, totals::csv_rows};
 use crate::{

@@ -1,4 +1,4 @@
-//! What is told of surveys: their totals with labels, the rows of their servers, how far they are, and a report of one.
+//! Checks of surveys: their totals with labels, the rows of their servers, how far they are, and a report of one.
 
 use super::{
     asking::Asking,

@@ -1,4 +1,4 @@
-//! The totals with all their splits, as each member tells them, and two splits at once.
+//! Checks of the totals with all their splits, as each member tells them, and of two splits at once.
 
 use super::asking::Asking;
 use crate::{

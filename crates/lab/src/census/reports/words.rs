@@ -1,4 +1,4 @@
-//! What people read: the totals as text, and why a host or a URL is as it is.
+//! Checks of text for people: the totals, and why a host or a URL is as it is.
 
 use super::{
     asking::Asking,

@@ -1,4 +1,4 @@
-//! Which hosts are there, and what are they like? Drawn from the seed.
+//! Draws the hosts of the made-up web and their properties from the seed.
 
 use super::{
     host::{Door, Host, Nature, Robots, Span, Tls},

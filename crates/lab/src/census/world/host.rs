@@ -1,4 +1,4 @@
-//! What is a made-up host? Everything that is true of it and of its pages, in each run.
+//! A made-up host: everything that is true of it and of its pages, in each run.
 
 use std::net::Ipv4Addr;
 

@@ -1,7 +1,8 @@
-//! Which pages has each host, and where do they lead? Drawn from the seed, such that what a crawl comes to does not depend on who comes first.
+//! Draws the pages of each host and their links from the seed, such that the result of a crawl does not depend on who comes first.
 //!
-//! Every host is named by a page of an earlier plain host, so all can be reached from the first three. A page to which other hosts lead besides
-//! the front page leads nowhere but to that. What is gone later named no other host. Hosts that a portal may lead to are named by it alone.
+//! Every host is named by a page of an earlier plain host, so all can be reached from the first three. A page to which other hosts lead
+//! besides the front page leads nowhere but to that. What is gone later named no other host. Hosts that a portal may lead to are named by
+//! it alone.
 
 use super::{
     draw::pick,

@@ -1,4 +1,4 @@
-//! What made-up hosts are made of: words, languages, software, failures, and hosts of the real world that are out of scope.
+//! Vocabulary of made-up hosts: words, languages, software, failures, and hosts of the real world that are out of scope.
 
 use super::host::{Flaw, Voice};
 

@@ -1,4 +1,6 @@
-//! A made-up web with known facts: places, hosts, pages, and what each of them answers in each run. Pure and seeded.
+//! A made-up web with known facts: places, hosts, pages, and what each of them answers in each run.
+//!
+//! Pure and seeded.
 
 mod draw;
 pub(crate) mod host;

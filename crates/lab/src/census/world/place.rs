@@ -1,4 +1,4 @@
-//! Where do the servers live? Registries, countries and organisations on loopback, and the files that a hierarchy is built from.
+//! Places of the servers: registries, countries and organisations on loopback, and the files that a hierarchy is built from.
 
 use crate::rng::SplitMix64;
 use nearcrawl_model::subnet::Subnet;

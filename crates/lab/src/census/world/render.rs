@@ -1,4 +1,4 @@
-//! What does a page look like, and which of its elements fail which rule?
+//! Renders pages, and tells which of their elements fail which rule.
 
 use super::{
     host::{Host, Page, Voice},

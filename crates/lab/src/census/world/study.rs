@@ -1,4 +1,4 @@
-//! Which surveys are made of the web? One of a list with labels, and one of two countries' domains.
+//! The surveys of the made-up web: one of a list with labels, and one of two countries' domains.
 
 use super::{World, host::Nature, links::may_be_named};
 

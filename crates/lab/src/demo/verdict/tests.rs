@@ -1,4 +1,6 @@
-//! Does each row fail when, and only when, what it says is not so? A flawless crawl is made up, then spoiled in one way a time.
+//! Tests that each row fails when, and only when, what it says is not so.
+//!
+//! A flawless crawl is made up, then spoiled in one way a time.
 
 use super::*;
 use crate::demo::world::WorldPlan;

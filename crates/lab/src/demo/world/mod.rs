@@ -1,4 +1,4 @@
-//! Which world is the demonstration run in? A small made-up internet on loopback, pure and seeded: places, hosts and pages.
+//! The world of the demonstration: a small made-up internet on loopback, pure and seeded: places, hosts and pages.
 
 mod place;
 mod site;

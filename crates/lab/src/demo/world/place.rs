@@ -1,8 +1,8 @@
-//! Where do the made-up servers live? Registries, organisations and subnets on loopback, and how far each is from each access point.
+//! Places of the made-up servers: registries, organisations and subnets on loopback, and their distances to each access point.
 //!
-//! Five regions, each with its registry, three countries and one access point. Most organisations are near the access point of
-//! their region, as in the world; some have a branch elsewhere and some live across the border, so that the hierarchy helps but
-//! does not know everything.
+//! Five regions, each with its registry, three countries and one access point. Most organisations are near the access point of their
+//! region, as in the world; some have a branch elsewhere and some are across the border, so that the hierarchy helps but does not know
+//! everything.
 
 use crate::rng::SplitMix64;
 use nearcrawl_model::subnet::Subnet;

@@ -1,4 +1,4 @@
-//! What stands on the made-up pages? A pure function of host and path; the web server and the reference both ask it.
+//! Contents of the made-up pages: a pure function of host and path; the web server and the reference both use it.
 
 use super::{WEB_PORT, World};
 use crate::web::server::{HttpAnswer, HttpSite};

@@ -1,4 +1,4 @@
-//! Is the made-up world what the demonstration says of it?
+//! Tests that the made-up world is what the demonstration says of it.
 
 use super::*;
 use crate::oracle::Kind;

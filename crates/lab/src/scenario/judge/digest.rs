@@ -1,4 +1,4 @@
-//! Did two runs of a scenario do the same?
+//! Digest of a run of a scenario: two runs that do the same have the same.
 
 use super::verdict::Verdict;
 use crate::swarm::{

@@ -1,4 +1,4 @@
-//! Did two members fetch from one subnet, and was each address left alone for as long as it asks?
+//! Finds subnets that two members fetched from, and addresses that were not left alone for as long as they ask.
 
 use super::super::build::{DELAY_FACTOR, MIN_DELAY};
 use crate::swarm::{

@@ -1,4 +1,4 @@
-//! Is everything that was recorded with its owner?
+//! Finds what was recorded and is not with its owner.
 
 use super::owners::owns;
 use crate::swarm::{Disk, Played, records::Records};

@@ -1,4 +1,6 @@
-//! Did the swarm keep its promises? What servers saw, who owned what, what members answered, and what is left at the end.
+//! Judges whether the swarm kept its promises.
+//!
+//! It looks at what servers saw, who owned what, what members answered, and what is left at the end.
 
 mod digest;
 pub(super) mod fetches;

@@ -1,4 +1,4 @@
-//! Whose is each subnet, and how long had it no owner?
+//! Tracks the owner of each subnet, and how long it had none.
 
 use crate::swarm::Played;
 use nearcrawl_core::membership::HeldBack;

@@ -1,4 +1,4 @@
-//! Are answers that are called exact true?
+//! Checks that answers that are called exact are true.
 
 use super::verdict::First;
 use crate::swarm::{Played, records::Run};

@@ -1,4 +1,4 @@
-//! Can a violation hide from the judge, and can it accuse without one?
+//! Tests that no violation hides from the judge, and that it accuses none without one.
 
 use super::{Play, at, play_until, small};
 use crate::{

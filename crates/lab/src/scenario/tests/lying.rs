@@ -1,4 +1,4 @@
-//! What liars send, and that names of members that never existed arrive.
+//! Tests of what liars send, and that names of members that never existed arrive.
 
 use super::{Play, arrived, at, play_until, small};
 

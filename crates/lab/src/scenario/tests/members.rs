@@ -1,4 +1,4 @@
-//! What verbs do to members: who runs, with which key and disk, and what its clocks and its disk do.
+//! Tests of what verbs do to members: who runs, with which key and disk, and what its clocks and its disk do.
 
 use super::{at, play_until, requests, rows, running, small};
 

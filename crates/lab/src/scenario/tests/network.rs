@@ -1,4 +1,4 @@
-//! What verbs do to the network: which messages arrive, how often and when.
+//! Tests of what verbs do to the network: which messages arrive, how often and when.
 
 use super::{arrived, at, play_until, small};
 use crate::{scenario::play::Play, swarm::Latencies};

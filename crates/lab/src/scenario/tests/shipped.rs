@@ -1,4 +1,4 @@
-//! Which of the shipped scenarios hold?
+//! Tests of the shipped scenarios: which hold, and which break.
 
 use super::Scenario;
 

@@ -1,4 +1,6 @@
-//! Admission in the simulated swarm: is whom the root expels gone within ten seconds, with whom it invited, and does it ask nothing after?
+//! Tests of admission in the simulated swarm.
+//!
+//! Whom the root expels is gone within ten seconds, with whom it invited, and requests nothing after.
 
 use super::*;
 use crate::swarm::world::key_of;

@@ -1,4 +1,4 @@
-//! Everything at random, for a while: does it all come right in the end?
+//! Tests with faults of all kinds at random, for a while, after which all must be right in the end.
 
 use super::*;
 use rand::{RngExt, SeedableRng, rngs::StdRng};

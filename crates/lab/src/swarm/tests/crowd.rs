@@ -1,5 +1,7 @@
-//! One address with very many hosts beside ordinary servers: are these crawled as if it were not there, and are its hosts visited in keyed order,
-//! whoever owns it, so that the totals are right about those not visited yet?
+//! Test of one address with very many hosts beside ordinary servers.
+//!
+//! These are crawled as if it were not there, and its hosts are visited in keyed order, whoever owns it, so that the totals are right about
+//! those not visited yet.
 //!
 //! `NEARCRAWL_CROWD=100000,1000` has the first number of hosts at the address and the second one of ordinary servers.
 

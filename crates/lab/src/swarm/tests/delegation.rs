@@ -1,4 +1,4 @@
-//! Are subnets given to the nearest with few probes, within the limits, and to those who measured them when their owner goes?
+//! Tests that subnets go to the nearest with few probes, within the limits, and to those who measured them when their owner goes.
 
 use super::*;
 use nearcrawl_core::{delegation::drawn, event::Event, report::Outside};

@@ -1,4 +1,4 @@
-//! An access point will ask nothing for long: do others go on with its subnets, and does it keep them if there is nobody else?
+//! Tests of an access point that will request nothing for long: others go on with its subnets, or it keeps them if there is nobody else.
 
 use super::*;
 use crate::swarm::clocks::wall_time;

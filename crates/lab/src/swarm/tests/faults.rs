@@ -1,4 +1,4 @@
-//! Members die, return, leave and lose sight of each other: is nothing lost, and nothing recorded fetched again?
+//! Tests with members that die, return, leave and lose sight of each other: nothing is lost, and nothing recorded fetched again.
 
 use super::*;
 use crate::swarm::ledger::Contact;

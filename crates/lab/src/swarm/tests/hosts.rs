@@ -1,4 +1,4 @@
-//! Names lead to other addresses: has each host one owner and one record all the same, and is nothing asked twice or lost?
+//! Tests with names that lead to other addresses: each host has one owner and one record, and nothing is requested twice or lost.
 
 use super::runs::{changes, finish_run, records};
 use super::*;

@@ -1,5 +1,6 @@
-//! Does a swarm lead on to every host in scope that a portal names: those within its limits at once, and the others on the next days,
-//! whoever owns the portal by then?
+//! Tests that a swarm leads on to every host in scope that a portal names.
+//!
+//! Those within its limits come at once, and the others on the next days, whoever owns the portal by then.
 
 use super::*;
 use crate::swarm::played::Played;

@@ -1,4 +1,4 @@
-//! A subnet goes to another owner while it is crawled: is nothing lost, asked twice or left alone, whichever member dies on the way?
+//! Tests of subnets that move while they are crawled: nothing is lost, requested twice or left alone, whichever member dies on the way.
 
 use super::*;
 use nearcrawl_core::migration::handover::Stage;

@@ -1,4 +1,4 @@
-//! Opt-outs in the simulated swarm: does one "no" stop all members within ten seconds, and a liar nobody for long?
+//! Tests of opt-outs in the simulated swarm: one "no" stops all members within ten seconds, and a liar nobody for long.
 
 use super::*;
 use crate::swarm::world::key_of;

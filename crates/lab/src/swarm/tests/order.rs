@@ -1,4 +1,4 @@
-//! Do two access points that are given the same site crawl the same pages, in whatever order things come to them?
+//! Tests that two access points crawl the same pages of a site, in whatever order things come to them.
 
 use crate::swarm::tests::*;
 use crate::web::Answer;

@@ -1,4 +1,4 @@
-//! Of a large registered subnet, has each part an owner of its own? And do all agree which, whatever their policies?
+//! Tests that each part of a large registered subnet has an owner of its own, on which all agree, whatever their policies.
 
 use super::{
     versions::{around, assert_agreed_on_owners},

@@ -1,4 +1,4 @@
-//! Nothing goes wrong: is everything fetched once, politely, and counted right?
+//! Tests without faults: everything is fetched once, politely, and counted right.
 
 use super::*;
 

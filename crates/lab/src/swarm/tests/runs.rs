@@ -1,4 +1,4 @@
-//! What happens after the first run, and to what is found late: shorter ways, second visits, seeds that come again?
+//! Tests of what follows the first run, and of what is found late: shorter ways, second visits, seeds that come again.
 
 use crate::swarm::tests::*;
 use crate::web::Answer;

@@ -1,4 +1,4 @@
-//! Surveys in the simulated swarm: do all members come to the same ones, and crawl by them, whoever dies or comes late?
+//! Tests of surveys in the simulated swarm: all members come to the same ones, and crawl by them, whoever dies or comes late.
 
 use super::*;
 use crate::swarm::{clocks::wall_time, ledger::Purpose};

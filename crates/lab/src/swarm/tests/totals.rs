@@ -1,4 +1,4 @@
-//! Do totals fall, as people see them who ask again and again? Only members' own may, not because a subnet is on its way.
+//! Tests that totals do not fall for people who ask again and again: only members' own may, not because a subnet is on its way.
 
 use super::*;
 use nearcrawl_model::summary::Counts;

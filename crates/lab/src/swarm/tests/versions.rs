@@ -1,4 +1,6 @@
-//! Members have different hierarchies, and change over while they crawl: does anybody disagree about an owner, or fetch twice?
+//! Tests with members that have different hierarchies, and change over while they crawl.
+//!
+//! None disagrees about an owner, and nothing is fetched twice.
 
 use super::*;
 use nearcrawl_model::{access_point::AccessPoint, claim::Claim};

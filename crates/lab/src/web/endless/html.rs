@@ -1,4 +1,4 @@
-//! What does a page look like on the wire? HTML of a size that does not depend on who asks.
+//! Writes pages as HTML of a size that does not depend on who asks.
 
 use super::{
     links::Link,

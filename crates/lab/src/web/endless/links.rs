@@ -1,4 +1,4 @@
-//! What does a page link to? The menu, its neighbours, what stands beneath it, and other sites.
+//! The links of a page: the menu, its neighbours, what stands beneath it, and other sites.
 
 use super::{
     place::{Place, ZONE},

@@ -1,4 +1,4 @@
-//! Which page of which site is this? From a URL to a place, and back.
+//! Places of pages in the made-up web: from a URL to a place, and back.
 
 use super::plan::{Kind, Plan};
 use nearcrawl_model::url::PageUrl;

@@ -1,4 +1,4 @@
-//! How is one site built? Sections of very different sizes, a few of them archives, each with its own rate of links to other sites.
+//! Structure of one site: sections of very different sizes, a few of them archives, each with its own rate of links to other sites.
 
 use super::shape::Shape;
 use crate::rng::KeyedRng;

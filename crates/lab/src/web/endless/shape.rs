@@ -1,4 +1,4 @@
-//! What is a typical web like? A dozen numbers, each with its reason.
+//! Parameters of a typical web: a dozen numbers, each with its reason.
 //!
 //! They were chosen so that a crawl by depth looks like the one of the paper (Nakahira, Hoshino, Mikami, WWW 2008, figures 1 to 3), before
 //! any other rule was tried on them; `lab/depth/tests.rs` asserts that.

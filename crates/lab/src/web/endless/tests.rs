@@ -1,4 +1,4 @@
-//! Is the made-up web one web? Every page has one URL, and is the same whoever asks.
+//! Tests that the made-up web is one web: every page has one URL, and is the same whoever asks.
 
 use super::{links::Link, place::Place, *};
 use std::collections::BTreeSet;

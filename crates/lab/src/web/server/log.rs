@@ -1,4 +1,4 @@
-//! What did the servers see? Every request and connection of the whole swarm, in the order of one clock, kept in memory.
+//! Log of the made-up servers: every request and connection of the whole swarm, in the order of one clock, kept in memory.
 
 use socket2::Socket;
 use std::{

@@ -1,4 +1,4 @@
-//! Do the servers see what really happens? Raw clients bound to chosen addresses ask, and the log is compared with what they did.
+//! Tests that the servers log what really happens: raw clients bound to chosen addresses ask, and the log is compared with it.
 
 use super::*;
 use std::time::Instant;

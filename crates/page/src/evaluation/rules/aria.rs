@@ -1,4 +1,4 @@
-//! Are roles, states and properties those of WAI-ARIA, with valid values, where they may stand, and all that are needed?
+//! Rules on roles, states and properties: they are those of WAI-ARIA, with valid values, where they may stand, and all that are needed.
 
 use super::values::{self, Kind};
 use crate::evaluation::{

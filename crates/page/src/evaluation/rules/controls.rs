@@ -1,4 +1,7 @@
-//! Does what can be operated, and what leads through a page, say what it is? And do form fields say rightly what they want to be filled with?
+//! Rules on controls and navigation.
+//!
+//! What can be operated, and what leads through a page, must say what it is; and form fields must say rightly what they want to be filled
+//! with.
 
 use super::{images::is_image_button, values};
 use crate::evaluation::{

@@ -1,4 +1,4 @@
-//! Can the keyboard focus reach elements that are not exposed to assistive technology?
+//! Rules on focus: the keyboard must not reach elements that are not exposed to assistive technology.
 
 use crate::evaluation::{
     document::Element,

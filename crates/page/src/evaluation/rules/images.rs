@@ -1,4 +1,4 @@
-//! Do pictures have a text for who does not see them?
+//! Rules on pictures: they need a text for people who do not see them.
 
 use crate::evaluation::{
     document::{Element, Item, Visit},

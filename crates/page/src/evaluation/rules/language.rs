@@ -1,4 +1,4 @@
-//! Do parts of a page in another language say rightly in which?
+//! Rules on languages: parts of a page in another language must say rightly in which.
 
 use crate::evaluation::{
     document::{Element, Item, Visit},

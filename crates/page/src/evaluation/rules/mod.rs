@@ -1,4 +1,4 @@
-//! Which rules are there? One file for each family.
+//! The rules, one file for each family.
 
 mod aria;
 mod controls;

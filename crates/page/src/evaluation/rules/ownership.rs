@@ -1,4 +1,4 @@
-//! Does a list own items, and an item belong to a list? Roles that need one another.
+//! Rules on roles that need one another: a list owns items, and an item belongs to a list.
 
 use crate::evaluation::{
     document::{Element, Item, Visit},

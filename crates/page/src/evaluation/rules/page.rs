@@ -1,4 +1,6 @@
-//! Does the page as a whole have a title and a language? Does it stay as it is, let itself be enlarged, and use each id once?
+//! Rules on the page as a whole.
+//!
+//! It needs a title and a language, must stay as it is, let itself be enlarged, and use each id once.
 
 use super::values;
 use crate::evaluation::{

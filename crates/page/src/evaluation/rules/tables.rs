@@ -1,4 +1,4 @@
-//! Do the header cells of a table head something, and do cells name headers of their own table?
+//! Rules on tables: header cells must head something, and cells must name headers of their own table.
 
 use crate::evaluation::{
     document::{Element, Item, Visit},

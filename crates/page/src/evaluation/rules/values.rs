@@ -1,4 +1,4 @@
-//! Is this a valid value? Of the attributes that have a grammar of their own: autocomplete, viewport, refresh, and those of WAI-ARIA.
+//! Validates attributes that have a grammar of their own: autocomplete, viewport, refresh, and those of WAI-ARIA.
 
 /// What browsers can fill a field with.
 const FIELDS: &str = "name honorific-prefix given-name additional-name family-name honorific-suffix nickname username new-password current-password \

@@ -1,4 +1,4 @@
-//! The W3C's examples of each rule: what passes or does not apply raises no alarm, and what fails is found.
+//! Tests with the W3C's examples of each rule: what passes or does not apply raises no alarm, and what fails is found.
 
 use crate::evaluation::{Limits, evaluate};
 use nearcrawl_model::evaluation::Rule;

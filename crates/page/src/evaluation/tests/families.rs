@@ -1,4 +1,4 @@
-//! What does each family of rules tell, beyond the W3C's own examples?
+//! Tests of each family of rules, beyond the W3C's own examples.
 
 use crate::evaluation::{Limits, evaluate};
 use nearcrawl_model::evaluation::Rule;

@@ -1,4 +1,4 @@
-//! What does markup cost that was written to cost? Nothing: it is refused by name, or told as quickly as any page.
+//! Tests with markup that is written to cost: it is refused by name, or evaluated as quickly as any page.
 
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "how long it takes is what is tested")]
 

@@ -1,4 +1,4 @@
-//! Where are the failures, and what came of each rule?
+//! Tests of where failures are, and of the outcome of each rule.
 
 use crate::evaluation::{Limits, MAX_PLACES, Outcome, find, is_html};
 use nearcrawl_model::evaluation::{Gate, Rule};

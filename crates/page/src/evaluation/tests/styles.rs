@@ -1,4 +1,4 @@
-//! What style sheets may hide is no failure: those of the page, and those that stand elsewhere and are not read.
+//! Tests that what style sheets may hide is no failure: those of the page, and those that stand elsewhere and are not read.
 
 use crate::evaluation::{Limits, Outcome, find};
 use nearcrawl_model::evaluation::Rule;

@@ -1,4 +1,4 @@
-//! Does the scanner see the tags that html5ever's tokenizer sees? Those that anybody asks for.
+//! Tests that the scanner sees the tags that html5ever's tokenizer sees, as far as any part of the scanner uses them.
 
 #![expect(clippy::disallowed_methods, reason = "real pages are files")]
 

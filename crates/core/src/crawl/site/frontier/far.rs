@@ -1,5 +1,6 @@
-//! Which URLs wait far back, and when do they come forward? In memory are only their fingerprints, in order; the texts are set aside
-//! on disk.
+//! The far part of a frontier.
+//!
+//! In memory are only the fingerprints of its URLs, in order; the texts are set aside on disk.
 
 use nearcrawl_model::fingerprint::Fingerprint;
 use std::{

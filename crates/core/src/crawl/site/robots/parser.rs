@@ -1,4 +1,4 @@
-//! Which lines of a robots.txt are for us? Those of the groups that name our product token, else those for all crawlers.
+//! Parses robots.txt and keeps the groups that name our product token, else those for all crawlers.
 //!
 //! Accepts the mistakes that Google accepts: misspelt directives, a missing colon, a damaged byte order mark.
 

@@ -1,4 +1,4 @@
-//! Does robots.txt mean to us what it means to its writers? Google's own specification cases, and hostile files.
+//! Tests of robots.txt with Google's own specification cases, and with hostile files.
 
 use super::{matcher::MAX_WILDCARD_RULES, parser::MAX_ROBOTS, *};
 use std::fmt::Write as _;

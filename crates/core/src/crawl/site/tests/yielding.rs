@@ -1,4 +1,4 @@
-//! What does the rule of yield leave out, and who decides alike?
+//! Tests of the rule of yield: what it leaves out, and that every reader of a journal decides alike.
 
 use super::*;
 use nearcrawl_model::ids::SiteNumber;

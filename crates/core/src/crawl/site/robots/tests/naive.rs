@@ -1,4 +1,4 @@
-//! Does the linear matcher agree with one that simply tries everything, and stay linear where that one does not?
+//! Compares the linear matcher with one that simply tries everything, and tests that it stays linear where that one does not.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Do we agree with Google's robots.txt specification tests (Apache-2.0, see tests/data/robots-spec)? One test for each of its files.
+//! Google's robots.txt specification tests (Apache-2.0, see tests/data/robots-spec): one test for each of its files.
 
 #![expect(clippy::disallowed_methods, reason = "the cases are files")]
 
