@@ -64,6 +64,13 @@ impl World {
         ms.map(|ms| Duration::from_secs_f64(ms / 1000.0))
     }
 
+    /// With so many daemons.
+    fn of(points: usize) -> World {
+        let mut world = World::new();
+        world.places.points.truncate(points);
+        world
+    }
+
     fn plan(&self) -> Plan {
         let (points, sites) = (self.points(), self.places.sites.iter().map(|site| site.address));
         let mut round_trips = BTreeMap::new();
@@ -283,6 +290,70 @@ fn twelve_daemons_survive_a_parted_and_then_a_lossy_network() {
         course.swarm.until("the crawl is under way", Duration::from_secs(90), under_way).await;
         course.part_and_heal().await;
         course.lose_packets().await;
+        assert!(course.swarm.stop().await);
+    });
+}
+
+/// Daemons that have nothing to do, how long they are left to settle, and how long what they send is counted.
+const IDLE: usize = 5;
+const SETTLED: Duration = Duration::from_secs(60);
+const COUNTED: Duration = Duration::from_secs(60);
+
+/// What an idle member may move in a day below 50 members, in bytes.
+const MAX_IDLE_DAY: f64 = 60e6;
+
+/// The bytes and packets that have passed the interfaces of this thread's network namespace, both ways; loopback is left out.
+fn passed() -> (u64, u64) {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let lines = table.lines().filter_map(|line| line.trim().split_once(':')).filter(|(device, _)| *device != "lo");
+    lines.fold((0, 0), |(bytes, packets), (_, numbers)| {
+        let numbers: Vec<u64> = numbers.split_whitespace().map(|number| number.parse().unwrap()).collect();
+        (bytes + numbers[0] + numbers[8], packets + numbers[1] + numbers[9])
+    })
+}
+
+/// What a daemon says that it has moved for the swarm; what had passed its interface before it was asked, and when it had answered.
+#[derive(Clone, Copy)]
+struct Moved {
+    counted: u64,
+    before: (u64, u64),
+    after: (u64, u64),
+}
+
+impl Course {
+    async fn moved(&self) -> Vec<Moved> {
+        let mut moved = Vec::new();
+        for index in 0..self.swarm.daemons.len() {
+            let before = self.lab.run_at(&name(index), passed).unwrap();
+            let status: serde_json::Value = serde_json::from_str(&self.swarm.cli(index, &["status", "--json"]).await).unwrap();
+            let counted = status["allowance"]["swarm_day_bytes"].as_u64().unwrap();
+            moved.push(Moved { counted, before, after: self.lab.run_at(&name(index), passed).unwrap() });
+        }
+        moved
+    }
+}
+
+#[test]
+fn idle_daemons_count_what_their_interfaces_count_and_that_is_little() {
+    const ETHERNET: u64 = 14;
+    let world = World::of(IDLE);
+    let lab = Arc::new(Lab::start(&world.plan()).unwrap_or_else(|why| panic!("{why}")));
+    lab.enter("observer").unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut course = Course::start(lab, world).await;
+        course.swarm.vote(3, Duration::from_secs(90)).await;
+        tokio::time::sleep(SETTLED).await;
+        let before = course.moved().await;
+        tokio::time::sleep(COUNTED).await;
+        for (daemon, (then, now)) in before.iter().zip(course.moved().await).enumerate() {
+            let (counted, packets) = (now.counted - then.counted, now.before.1 - then.after.1);
+            let wire = now.before.0 - then.after.0 + ETHERNET * packets;
+            let day = counted as f64 * 86_400.0 / COUNTED.as_secs_f64();
+            println!("daemon {daemon}: counted {counted}, {wire} on its interface in {packets} packets; {:.1} MB a day", day / 1e6);
+            assert!((0.95..=1.05).contains(&(counted as f64 / wire as f64)), "daemon {daemon}: {counted} of {wire}");
+            assert!(day <= MAX_IDLE_DAY, "daemon {daemon}: {day} bytes a day");
+        }
         assert!(course.swarm.stop().await);
     });
 }

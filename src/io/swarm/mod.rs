@@ -34,6 +34,7 @@ mod reservations;
 mod run;
 mod sent_messages;
 mod serve;
+mod single_ping;
 mod slots;
 mod source;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::{
     dialling::Dialable,
     meter::{Metered, MeteredStreams, SwarmMeter},
     quic::Quic,
+    single_ping,
     source::SourceBound,
 };
 use crate::io::resolver;
@@ -15,7 +16,7 @@ use libp2p::{
     dns,
     futures::{AsyncRead, AsyncWrite},
     identity::Keypair,
-    noise, pnet, relay, yamux,
+    noise, pnet, relay,
 };
 use std::{
     net::{IpAddr, SocketAddr},
@@ -112,7 +113,7 @@ where
     Ok(transport
         .upgrade(Version::V1Lazy)
         .authenticate(noise)
-        .multiplex(yamux::Config::default())
+        .multiplex(single_ping::Config::default())
         .timeout(CONNECT_WITHIN)
         .map(|(peer, muxer), _| (peer, StreamMuxerBox::new(muxer)))
         .boxed())

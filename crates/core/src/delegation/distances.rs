@@ -29,6 +29,10 @@ const MIN_PAUSE: Millis = 2_000;
 /// What has not changed is told this often again, for those who missed it.
 const TELL_AGAIN: Millis = 600_000;
 
+/// A distance is told again when it has become less by an eighth, and by this much: members that are nearer to each other than 5 ms count as
+/// equally near, in microseconds.
+const NEWS_US: u32 = 1_000;
+
 /// Members whose distances are kept, by us and as they told them.
 const MAX_HEARD: usize = 4_096;
 
@@ -112,8 +116,8 @@ impl MemberDistances {
     fn update(&mut self, cx: &Context, knowledge: &mut Knowledge, to: AccessPoint) {
         let Some(rtt_us) = self.round_trip(to) else { return };
         let known = self.mine.get(&to).copied();
-        // A little less again and again is no news.
-        if known.is_none_or(|known| rtt_us < known - known / 8) {
+        // A little less again and again is no news, and below a millisecond nothing hangs on it.
+        if known.is_none_or(|known| rtt_us < known.saturating_sub(NEWS_US.max(known / 8))) {
             self.changed = true;
         }
         if known.is_none_or(|known| rtt_us < known) {
