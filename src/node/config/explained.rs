@@ -1,6 +1,7 @@
 //! What does each key mean? Read from the packaged example, which explains them all.
 
-/// The example that is packaged with the daemon: every key with its default, explained by the comment before it.
+/// The example that is packaged with the daemon: every key with its default, or an example value where the comment before it
+/// says "No default".
 pub(crate) const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");
 
 /// What the example file says, in its order.
