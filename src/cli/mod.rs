@@ -72,7 +72,7 @@ use std::{
         0 done, 64 wrong command line, 65 input not understood or refused,\n  \
         66 no such file, 69 daemon not running, or nothing could be fetched or\n  \
         was measured, 70 a bug of nearcrawl, 73 in use or cannot be created,\n  \
-        74 disk, 77 not permitted, 78 wrong configuration,\n  \
+        74 disk, 75 disk full, 77 not permitted, 78 wrong configuration,\n  \
         130 ended by Ctrl-C, 143 by SIGTERM\n\n\
         With --json an error is JSON, too: the last line of standard error has error, hint and exit_code.",
     max_term_width = 100,
