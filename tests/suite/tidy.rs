@@ -1,4 +1,4 @@
-//! Is the house in order? The rules of its floors, and a few of its walls, read off the source itself.
+//! Does the source keep its own rules? Which crate uses which, how long functions are, whether tests are switched off, read off the source.
 
 use std::{
     fs,
