@@ -39,6 +39,9 @@ pub const MAX_MESSAGE: usize = 1 << 20;
 /// The largest gossip message, in bytes.
 pub const MAX_GOSSIP: usize = 256 << 10;
 
+/// Bytes that a connection of two members through a third one may carry before it is closed: enough for a whole hand-over.
+pub const MAX_CIRCUIT_BYTES: u64 = 64 << 20;
+
 /// Hosts in one [`Request::Pinned`].
 pub const MAX_PINNED: usize = 256;
 

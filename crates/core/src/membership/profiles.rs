@@ -1,7 +1,7 @@
 //! What do members tell of themselves? A name and the state of their limits, if their operators chose so: kept as it was told, and shown to people.
 //! No decision depends on it.
 
-use crate::context::Context;
+use crate::context::{Context, PAUSE_A_MEMBER, TELL_AGAIN};
 use nearcrawl_model::{
     access_point::AccessPoint,
     message::Gossip,
@@ -10,14 +10,8 @@ use nearcrawl_model::{
 };
 use std::collections::BTreeMap;
 
-/// For each member there is this much time between two tellings of one: what every member hears stays the same in a growing swarm.
-const PAUSE_A_MEMBER: Millis = 300;
-
 /// No two tellings are nearer than this.
 const MIN_PAUSE: Millis = 5_000;
-
-/// What has not changed is told this often again, for those who missed it.
-const TELL_AGAIN: Millis = 600_000;
 
 /// What was not told again in so many of these times is not shown any more: the member may have stopped telling it.
 const TIMES: u64 = 3;

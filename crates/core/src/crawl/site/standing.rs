@@ -18,8 +18,8 @@ use nearcrawl_model::{
 /// After a day robots.txt is asked for again (RFC 9309 §2.4).
 const HOLDS: Millis = 24 * 3_600_000;
 
-/// Redirects that are followed (RFC 9309 §2.3.1.2).
-const MAX_HOPS: u8 = 5;
+/// Redirects of a robots.txt that are followed in a row: five are the least that RFC 9309 §2.3.1.2 asks for.
+const MAX_ROBOTS_REDIRECTS: u8 = 5;
 
 /// How often is asked where a robots.txt that moved to another host lives, about once a second; then it is given up for this run.
 const MAX_SEARCHES: u8 = 60;
@@ -80,7 +80,7 @@ impl RobotsStanding {
     pub(super) fn moved(&mut self, to: &PageUrl) -> bool {
         self.hops += 1;
         self.moved = Some(to.clone());
-        self.hops <= MAX_HOPS
+        self.hops <= MAX_ROBOTS_REDIRECTS
     }
 
     /// It moved to a host whose address is not known yet. False if that has taken too long.
