@@ -579,7 +579,7 @@ impl Crawler {
             };
             let before: Vec<_> = before.into_iter().flat_map(|set| handed(set.keepers)).collect();
             if let Ok(claim) = proof.read() {
-                self.replication.expect(claim.subnet, Keepers::new(before.clone()));
+                self.replication.insert_expected(claim.subnet, Keepers::new(before.clone()));
             }
             claims.push((proof, before));
         }

@@ -324,7 +324,7 @@ impl MovedHosts {
     }
 
     /// A host's journals are being fetched.
-    pub(super) fn expect(&mut self, coming: Coming) {
+    pub(super) fn insert_coming(&mut self, coming: Coming) {
         self.coming.insert(coming.located.host.clone(), coming);
     }
 

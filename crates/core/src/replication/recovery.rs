@@ -48,7 +48,7 @@ impl Replication {
     }
 
     /// A claim of ours to this subnet was accepted: these have what its former owners recorded.
-    pub(crate) fn expect(&mut self, subnet: Subnet, keepers: Keepers) {
+    pub(crate) fn insert_expected(&mut self, subnet: Subnet, keepers: Keepers) {
         self.expected.insert(subnet, keepers);
     }
 
