@@ -173,7 +173,7 @@ async fn fetch_from(case: Case) -> Vec<String> {
         }
     }
     fetcher.close_all().await;
-    if fetcher.open_connections() + fetcher.lanes() > 0 {
+    if fetcher.open_connections() + fetcher.connection_slots() > 0 {
         wrong.push(format!("{} {}: something stayed open", case.class, case.name));
     }
     wrong
