@@ -33,7 +33,7 @@ use crate::{
     },
     signal::Signal,
     survey::probing::{TURN, ToProbe, Wait},
-    voting::{self, Voting, lease::NoLease, machine::Asker, plan::MOST_VOTERS, proposals::Accepted},
+    voting::{self, Voting, lease::NoLease, machine::Asker, plan::MAX_CHOSEN_VOTERS, proposals::Accepted},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -69,7 +69,7 @@ pub(crate) const EXCLUDED: &str = "messages of those who were expelled or whose 
 const MAX_HANDED_OVER: usize = 1_024;
 
 /// In a swarm of at most so many members voters are preferred as replicas: so few can keep the copies of all.
-const SMALL: usize = 2 * MOST_VOTERS;
+const SMALL: usize = 2 * MAX_CHOSEN_VOTERS;
 
 /// After so long a server of a survey's sample that may not be probed is looked at again.
 const PROBE_LATER: Millis = 600_000;

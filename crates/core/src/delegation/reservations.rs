@@ -8,7 +8,7 @@ use nearcrawl_model::{
 use std::{collections::BTreeMap, net::IpAddr};
 
 /// How long the member that settles a subnet may take to find an owner before it is reminded.
-pub(super) const SETTLE_PATIENCE: Millis = 5_000;
+pub(super) const SETTLEMENT_TIMEOUT: Millis = 5_000;
 
 /// For so long an address coordinator sticks to the subnet for which it reserved an address; the member that waits for an owner asks much
 /// more often.
@@ -47,19 +47,19 @@ impl Reservations {
         Some(reservation.subnet)
     }
 
-    /// Whether the steward of a reserved address's subnet is to be told now: true at most once in [`SETTLE_PATIENCE`].
+    /// Whether the steward of a reserved address's subnet is to be told now: true at most once in [`SETTLEMENT_TIMEOUT`].
     pub(super) fn should_tell(&mut self, address: IpAddr, now: Moment) -> bool {
         let Some(reservation) = self.reserved.get_mut(&address) else { return false };
-        let due = reservation.told.is_none_or(|told| now.since(told) >= SETTLE_PATIENCE);
+        let due = reservation.told.is_none_or(|told| now.since(told) >= SETTLEMENT_TIMEOUT);
         if due {
             reservation.told = Some(now);
         }
         due
     }
 
-    /// Whether another coordinator is to be asked now: true at most once in [`SETTLE_PATIENCE`] for each subnet.
+    /// Whether another coordinator is to be asked now: true at most once in [`SETTLEMENT_TIMEOUT`] for each subnet.
     pub(super) fn should_ask(&mut self, subnet: Subnet, now: Moment) -> bool {
-        let due = self.asked.get(&subnet).is_none_or(|at| now.since(*at) >= SETTLE_PATIENCE);
+        let due = self.asked.get(&subnet).is_none_or(|at| now.since(*at) >= SETTLEMENT_TIMEOUT);
         if due {
             self.asked.insert(subnet, now);
         }
@@ -122,12 +122,12 @@ mod tests {
         let (address, around): (IpAddr, _) = ("10.1.0.1".parse().unwrap(), subnet("10.1.0.0/16"));
         assert!(!reservations.should_tell(address, Moment(0)), "nothing is reserved");
         reservations.reserve(address, around, Moment(0));
-        let told = [0, 1, SETTLE_PATIENCE - 1, SETTLE_PATIENCE].map(|at| reservations.should_tell(address, Moment(at)));
+        let told = [0, 1, SETTLEMENT_TIMEOUT - 1, SETTLEMENT_TIMEOUT].map(|at| reservations.should_tell(address, Moment(at)));
         assert_eq!(told, [true, false, false, true]);
-        let asked = [0, SETTLE_PATIENCE - 1, SETTLE_PATIENCE].map(|at| reservations.should_ask(around, Moment(at)));
+        let asked = [0, SETTLEMENT_TIMEOUT - 1, SETTLEMENT_TIMEOUT].map(|at| reservations.should_ask(around, Moment(at)));
         assert_eq!(asked, [true, false, true]);
         reservations.decided(&subnet("10.1.0.0/24"));
         assert_eq!(reservations.reserved(), 0, "a member owns it");
-        assert!(reservations.should_ask(around, Moment(SETTLE_PATIENCE)), "what is asked about a larger subnet is another question now");
+        assert!(reservations.should_ask(around, Moment(SETTLEMENT_TIMEOUT)), "what is asked about a larger subnet is another question now");
     }
 }

@@ -29,7 +29,7 @@ use nearcrawl_model::{
 };
 
 /// How long a probe by another member may take, its queue included.
-const PROBE_PATIENCE: Millis = 25_000;
+const PROBE_TIMEOUT: Millis = 25_000;
 
 /// For so long after the living changed a steward may be a new one.
 const NEW_DUTY: Millis = 10_000;
@@ -38,7 +38,7 @@ const NEW_DUTY: Millis = 10_000;
 const LONG_PROBE: Millis = 100;
 
 /// How long an awarded claim may take to be heard of.
-const AWARD_PATIENCE: Millis = 10_000;
+const AWARD_TIMEOUT: Millis = 10_000;
 
 /// Under which class subnets are counted that find no place in the queue. They are asked for again while URLs wait for their owner.
 const QUEUE_FULL: &str = "subnets waiting for a delegation round beyond the limit";
@@ -188,7 +188,7 @@ impl Delegation {
 
     fn ask_to_probe(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, prober: AccessPoint) {
         let Some(procedure) = self.rounds.get_mut(&subnet) else { return };
-        let (target, before) = procedure.ask(prober, cx.now.moment.after(PROBE_PATIENCE));
+        let (target, before) = procedure.ask(prober, cx.now.moment.after(PROBE_TIMEOUT));
         if prober != cx.me {
             cx.ask(prober, Pending::Probe { subnet }, Request::Probe(subnet, target, before));
         } else if let Err(why) = self.prober.probe_myself(cx, others.members, ProbeOrder { subnet, target, before }) {
@@ -265,7 +265,7 @@ impl Delegation {
     fn award(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, verdict: Verdict, rest: Millis) {
         let epoch = others.ownership.register().next_epoch(&subnet);
         let Some(procedure) = self.rounds.get_mut(&subnet) else { return };
-        let mut award = procedure.award(subnet, epoch, &verdict, cx.now.moment.after(AWARD_PATIENCE));
+        let mut award = procedure.award(subnet, epoch, &verdict, cx.now.moment.after(AWARD_TIMEOUT));
         let around = others.ownership.register().covering(&subnet).filter(|around| around.owner == cx.me && !around.released);
         award.part = around.map(|around| {
             let within = (around.subnet, around.epoch);

@@ -13,7 +13,7 @@ use nearcrawl_model::{
 };
 
 /// A subnet whose journals are at one that was here for long begins with what was found after so long: a day.
-const LONGEST_WAIT: Millis = 86_400_000;
+const MAX_WAIT: Millis = 86_400_000;
 
 /// One of those that were hardly here, after so long: what happened to them may be over by then.
 const SHORTEST_WAIT: Millis = 60_000;
@@ -37,10 +37,10 @@ pub(crate) struct Lived {
 /// For how long a member is waited for that lived so long, if it told its totals, while we have been running for `running`.
 fn patience(lived: Option<Lived>, running: Millis) -> Millis {
     match lived {
-        None if running < OUR_TIME => LONGEST_WAIT,
+        None if running < OUR_TIME => MAX_WAIT,
         None => SHORTEST_WAIT,
-        Some(lived) if lived.told.saturating_mul(SHARE) < lived.of => lived.told.clamp(SHORTEST_WAIT, LONGEST_WAIT),
-        Some(_) => LONGEST_WAIT,
+        Some(lived) if lived.told.saturating_mul(SHARE) < lived.of => lived.told.clamp(SHORTEST_WAIT, MAX_WAIT),
+        Some(_) => MAX_WAIT,
     }
 }
 
@@ -148,9 +148,9 @@ mod tests {
         assert_eq!(waits(MINUTE, 10 * MINUTE), MINUTE);
         assert_eq!(waits(0, 10 * MINUTE), SHORTEST_WAIT);
         assert_eq!(waits(30 * MINUTE, 1_000 * MINUTE), 30 * MINUTE);
-        assert_eq!(waits(9 * MINUTE, 10 * MINUTE), LONGEST_WAIT, "a swarm that began with it");
-        assert_eq!(waits(50 * LONGEST_WAIT, 300 * LONGEST_WAIT), LONGEST_WAIT);
-        assert_eq!(patience(None, MINUTE), LONGEST_WAIT, "it died before our time");
+        assert_eq!(waits(9 * MINUTE, 10 * MINUTE), MAX_WAIT, "a swarm that began with it");
+        assert_eq!(waits(50 * MAX_WAIT, 300 * MAX_WAIT), MAX_WAIT);
+        assert_eq!(patience(None, MINUTE), MAX_WAIT, "it died before our time");
         assert_eq!(patience(None, 100 * MINUTE), SHORTEST_WAIT);
     }
 

@@ -15,7 +15,7 @@ use nearcrawl_model::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long replicas may take to send what they kept.
-const RECALL_PATIENCE: Millis = 20_000;
+const RECALL_TIMEOUT: Millis = 20_000;
 
 /// After how long a replica that did not answer is asked again.
 const RECALL_AGAIN: Millis = 2_000;
@@ -178,7 +178,7 @@ impl Loading {
             keepers,
             doubtful_before: None,
             begun: now,
-            until: now.after(RECALL_PATIENCE),
+            until: now.after(RECALL_TIMEOUT),
             silences: 0,
             read: false,
             found: Found::default(),
@@ -280,7 +280,7 @@ impl Loading {
     /// No member that must have all answered in time. Returns which of these are asked now: those that have not answered yet.
     pub(super) fn ask_instead(&mut self, now: Moment, mut others: BTreeSet<AccessPoint>) -> BTreeSet<AccessPoint> {
         others.retain(|member| !self.heard.contains_key(member));
-        self.until = now.after(if others.is_empty() { LOOK_AGAIN } else { RECALL_PATIENCE });
+        self.until = now.after(if others.is_empty() { LOOK_AGAIN } else { RECALL_TIMEOUT });
         self.silences += 1;
         self.asked = others.iter().map(|replica| (*replica, None)).collect();
         others

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const LEAP: u64 = 1 << 32;
 
 /// For how long an heir of ours waits for those that had what we recorded in a life before, in seconds: a day.
-const PATIENCE_S: u32 = 86_400;
+const SUCCESSOR_WAIT_S: u32 = 86_400;
 
 /// Our sets of keepers.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Keeping {
         let is_new = self.members != members;
         let before = std::mem::replace(&mut self.members, members);
         if is_new && released {
-            self.inherit([InheritedKeepers { members: before, patience_s: PATIENCE_S }]);
+            self.inherit([InheritedKeepers { members: before, patience_s: SUCCESSOR_WAIT_S }]);
         }
         is_new || self.sets.is_empty() && !(self.members.is_empty() && self.inherited.is_empty())
     }
@@ -126,7 +126,7 @@ impl Keeping {
         if let Some(set) = foreign {
             self.last = set.number();
             self.version = self.version.max(set.number().version.saturating_add(LEAP));
-            let before = InheritedKeepers { members: set.keepers.members.clone(), patience_s: PATIENCE_S };
+            let before = InheritedKeepers { members: set.keepers.members.clone(), patience_s: SUCCESSOR_WAIT_S };
             self.inherit(set.keepers.inherited.iter().cloned().chain([before]));
             return !self.sets.is_empty();
         }
@@ -265,9 +265,10 @@ mod tests {
         // Of those that have nobody in common those stay that are worth waiting for.
         let mut keeping = Keeping::new(0);
         for number in 0..=MAX_INHERITED as u8 {
-            keeping.inherit([InheritedKeepers { members: named(&[number + 1]), patience_s: if number == 4 { 60 } else { PATIENCE_S } }]);
+            keeping
+                .inherit([InheritedKeepers { members: named(&[number + 1]), patience_s: if number == 4 { 60 } else { SUCCESSOR_WAIT_S } }]);
         }
-        assert!(keeping.inherited().iter().all(|set| set.patience_s == PATIENCE_S) && keeping.inherited().len() == MAX_INHERITED);
+        assert!(keeping.inherited().iter().all(|set| set.patience_s == SUCCESSOR_WAIT_S) && keeping.inherited().len() == MAX_INHERITED);
     }
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
         assert!(keeping.last() > known.number());
         let mut inherited: Vec<_> = keeping.inherited().into_iter().map(|set| (set.members, set.patience_s)).collect();
         inherited.sort_by_key(|(_, patience_s)| *patience_s);
-        assert_eq!(inherited, [(named(&[7]), 60), (named(&[1, 2]), PATIENCE_S)]);
+        assert_eq!(inherited, [(named(&[7]), 60), (named(&[1, 2]), SUCCESSOR_WAIT_S)]);
         let forged = SignedKeepers { signature: vec![0; 64], ..known };
         let grant = Grant { stored: forged.number(), keepers: Some(Box::new(forged)), ..Grant::default() };
         assert!(!Keeping::new(5).granted(&list(), 2, point(3), &grant, point(1)));

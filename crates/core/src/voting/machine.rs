@@ -84,7 +84,7 @@ pub(super) struct Standing {
 }
 
 /// A list is renewed with the same voters this often at most, in milliseconds.
-const RENEWED_AT_MOST_EVERY: Millis = 3_600_000;
+const MIN_RENEWAL_INTERVAL: Millis = 3_600_000;
 
 /// By how much a list may be younger than this voter knows the swarm to be.
 const AGE_LATITUDE: Millis = 120_000;
@@ -604,7 +604,7 @@ impl Voting {
         // Since when it is in force is not known of a list that was known at the start.
         let known_since_start = self.standing.adopted_at == self.process.started;
         let settled = known_since_start || now.since(self.standing.adopted_at) >= 2 * self.times.patience();
-        settled || list.voters.len() < plan::LEAST || list.voters.iter().any(|voter| !next.contains(voter) && is_out(voter))
+        settled || list.voters.len() < plan::MIN_VOTERS || list.voters.iter().any(|voter| !next.contains(voter) && is_out(voter))
     }
 
     /// Who may become a voter, the longest leased first. Of newcomers only so many may as do not stop the voters that are heard when they vanish
@@ -654,7 +654,7 @@ impl Voting {
         if self.is_empty_handed(me) && self.may_choose(now, me) {
             return true;
         }
-        let recent = renewed.is_some_and(|at| now.since(at) < RENEWED_AT_MOST_EVERY);
+        let recent = renewed.is_some_and(|at| now.since(at) < MIN_RENEWAL_INTERVAL);
         let back = |voter: &AccessPoint| {
             let heard = self.voter.heard_of(voter).is_some_and(|heard| now.since(heard.last) < self.times.patience());
             heard && self.voter.is_empty_handed(now, voter, list.number) && !self.is_out(me, voter)

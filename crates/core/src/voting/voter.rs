@@ -32,7 +32,7 @@ const KEPT_FOR: Millis = 600_000;
 const REPORTED_AFTER: Millis = 20_000;
 
 /// How far ahead of the last known epoch a claim may be: attempts of members that a voter has not heard of.
-const MOST_SKIPPED: u64 = 1_024;
+const MAX_SKIPPED: u64 = 1_024;
 
 /// What is known of an owner's lease.
 #[derive(Clone, Copy, Debug)]
@@ -276,7 +276,7 @@ impl Voter {
         if claim.epoch <= last && !again {
             return Err(Refusal::Epoch(last));
         }
-        if claim.epoch > last.saturating_add(MOST_SKIPPED) {
+        if claim.epoch > last.saturating_add(MAX_SKIPPED) {
             return Err(Refusal::Invalid);
         }
         let owners = self.owners_before(&subnet, &standing);

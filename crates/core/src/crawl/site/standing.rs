@@ -25,7 +25,7 @@ const MAX_ROBOTS_REDIRECTS: u8 = 5;
 const MAX_SEARCHES: u8 = 60;
 
 /// Waits before a robots.txt that could not be had is asked for again; then it is given up for this run.
-const PATIENCE: [Millis; 2] = [3_000, 15_000];
+const ROBOTS_RETRY_DELAYS: [Millis; 2] = [3_000, 15_000];
 
 /// How long a server rests after it did not answer for a page, at least, before it is asked for that once more.
 const PAGE_AGAIN: Millis = 5_000;
@@ -92,7 +92,7 @@ impl RobotsStanding {
     /// It could not be had: wait this long and ask again, or give up.
     pub(super) fn failed(&mut self) -> Option<Millis> {
         self.failures += 1;
-        PATIENCE.get(self.failures - 1).copied()
+        ROBOTS_RETRY_DELAYS.get(self.failures - 1).copied()
     }
 
     /// The answer that counts.

@@ -34,7 +34,7 @@ use std::{
 const HEARD_OF: Millis = 15_000;
 
 /// For how long one that leaves waits until it is no voter any more.
-const PARTING_PATIENCE: Millis = 120_000;
+const PARTING_TIMEOUT: Millis = 120_000;
 
 /// When one that has met nobody acts on the map that it has.
 const LONELY_AFTER: Millis = 60_000;
@@ -536,7 +536,7 @@ impl Process {
     /// Releases everything and says good-bye once it is no voter any more.
     fn go(&mut self, now: Moment) {
         let Some(since) = self.leaving else { return };
-        let needed = self.voting.is_needed(&self.cx, &self.members) && now.since(since) < PARTING_PATIENCE;
+        let needed = self.voting.is_needed(&self.cx, &self.members) && now.since(since) < PARTING_TIMEOUT;
         if needed || self.voting.is_listed(self.cx.me, &self.members) && now.since(since) < HEARD_OF {
             return;
         }
