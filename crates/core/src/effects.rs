@@ -694,7 +694,7 @@ impl Crawler {
         here
     }
 
-    /// A member asks us, the coordinator of an address, to see to it that it gets an owner.
+    /// A member asks us, the steward of an address, to see to it that it gets an owner.
     pub(crate) fn find_owner_for(&mut self, ticket: Ticket, target: ProbeTarget) {
         let (delegation, context, others) = self.delegating();
         let standing = delegation.find_owner_for(context, others, target);
@@ -702,7 +702,7 @@ impl Crawler {
         self.answer(ticket, Response::FindingOwner(standing));
     }
 
-    /// The coordinator of an address reserved it for us, the steward of the subnet that is to be settled.
+    /// The steward of an address reserved it for us, the steward of the subnet that is to be settled.
     pub(crate) fn settle_reserved(&mut self, ticket: Ticket, subnet: Subnet, target: ProbeTarget) {
         let (delegation, context, others) = self.delegating();
         let answer = delegation.settle_reserved(context, others, subnet, target);

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 /// How long the member that settles a subnet may take to find an owner before it is reminded.
 pub(super) const SETTLEMENT_TIMEOUT: Millis = 5_000;
 
-/// For so long an address coordinator sticks to the subnet for which it reserved an address; the member that waits for an owner asks much
+/// For so long an address's steward sticks to the subnet for which it reserved the address; the member that waits for an owner asks much
 /// more often.
 const RESERVATION_HOLDS: Millis = 600_000;
 
@@ -25,11 +25,11 @@ struct Reservation {
     wanted: Moment,
 }
 
-/// Addresses without an owner: those that we coordinate, and those for which we asked another coordinator.
+/// Addresses without an owner: those whose steward we are, and those whose steward we asked.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
     reserved: BTreeMap<IpAddr, Reservation>,
-    /// When another coordinator was last asked for an owner, by the subnet that we would settle.
+    /// When the steward of an address was last asked for an owner, by the subnet that we would settle.
     asked: BTreeMap<Subnet, Moment>,
 }
 
@@ -57,7 +57,7 @@ impl Reservations {
         due
     }
 
-    /// Whether another coordinator is to be asked now: true at most once in [`SETTLEMENT_TIMEOUT`] for each subnet.
+    /// Whether the steward of an address is to be asked now: true at most once in [`SETTLEMENT_TIMEOUT`] for each subnet.
     pub(super) fn should_ask(&mut self, subnet: Subnet, now: Moment) -> bool {
         let due = self.asked.get(&subnet).is_none_or(|at| now.since(*at) >= SETTLEMENT_TIMEOUT);
         if due {
@@ -77,7 +77,7 @@ impl Reservations {
         self.reserved.retain(|_, reservation| now.since(reservation.wanted) < RESERVATION_HOLDS);
     }
 
-    /// The subnets are others from now on: coordinators may be asked at once.
+    /// The subnets are others from now on: the stewards of addresses may be asked at once.
     pub(super) fn forget_asked(&mut self) {
         self.asked.clear();
     }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn stewards_and_coordinators_are_reminded_only_after_a_while() {
+    fn stewards_of_subnets_and_of_addresses_are_reminded_only_after_a_while() {
         let mut reservations = Reservations::default();
         let (address, around): (IpAddr, _) = ("10.1.0.1".parse().unwrap(), subnet("10.1.0.0/16"));
         assert!(!reservations.should_tell(address, Moment(0)), "nothing is reserved");

@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     delegation::{
         Delegation, Step, Verdict,
-        address_assignment::{coordinator_of, may_settle, standing_around},
+        address_assignment::{address_steward_of, may_settle, standing_around},
         others::Others,
         prober::{ProbeOrder, open_chain},
         procedure::{Procedure, State},
@@ -48,19 +48,19 @@ const AWARD_AGAIN: Millis = 1_000;
 
 /// Addresses without an owner, and who settles their subnets.
 impl Delegation {
-    /// An address has no owner: its coordinator sees to it that it gets one.
+    /// An address has no owner: its steward sees to it that it gets one.
     pub(super) fn find_owner(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) {
-        let coordinator = coordinator_of(cx.me, others.members, target.address.ip());
-        if coordinator == cx.me {
+        let steward = address_steward_of(cx.me, others.members, target.address.ip());
+        if steward == cx.me {
             return self.reserve(cx, others, target);
         }
         let subnet = cx.unit_of(target.address.ip());
         if self.reservations.should_ask(subnet, cx.now.moment) {
-            cx.ask(coordinator, Pending::FindOwner, Request::FindOwner(subnet, target));
+            cx.ask(steward, Pending::FindOwner, Request::FindOwner(subnet, target));
         }
     }
 
-    /// A member asks us, the coordinator of an address, to see to it that it gets an owner. Which subnet is settled is ours to say.
+    /// A member asks us, the steward of an address, to see to it that it gets an owner. Which subnet is settled is ours to say.
     /// Returns the claim that says whose it is, if it is any member's.
     #[must_use]
     pub(crate) fn find_owner_for(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) -> Option<SignedClaim> {
@@ -71,7 +71,7 @@ impl Delegation {
         standing
     }
 
-    /// The coordinator of an address reserved it for us, the steward of the subnet that is to be settled.
+    /// The steward of an address reserved it for us, the steward of the subnet that is to be settled.
     #[must_use]
     pub(crate) fn settle_reserved(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, target: ProbeTarget) -> Response {
         if !subnet.contains(target.address.ip()) || !claimable(&subnet) {
@@ -85,7 +85,7 @@ impl Delegation {
         Response::FindingOwner(standing)
     }
 
-    /// As coordinator of an address without an owner: reserve it for the steward of its subnet. The subnet stays the same for as long as
+    /// As steward of an address without an owner: reserve it for the steward of its subnet. The subnet stays the same for as long as
     /// any member wants an owner, whatever hierarchy we may change to meanwhile.
     fn reserve(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) {
         let (address, now) = (target.address.ip(), cx.now.moment);
