@@ -167,7 +167,7 @@ impl Replication {
         self.replicas.need(self.placement.needed(cx.me));
     }
 
-    /// The voters know who has all that we recorded; `needed` are those whom they may tell to an heir.
+    /// The voters know who has all that we recorded; `needed` are those whom they may tell to a successor.
     pub(crate) fn voters_know(&mut self, cx: &Context, needed: Option<Vec<NamedReplica>>) {
         self.placement.told(needed);
         self.replicas.need(self.placement.needed(cx.me));

@@ -9,7 +9,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
     vote::{
-        Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, MAX_HANDED_KEEPERS, SignedKeepers, SignedList, VoterList, is_accepted,
+        Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, MAX_HANDED_REPLICAS, SignedList, SignedReplicas, VoterList, is_accepted,
         is_installed,
     },
 };
@@ -90,7 +90,7 @@ impl Mine {
         }
         before.rows.extend(told.rows);
         before.ended.extend(told.ended);
-        told.keepers.into_iter().for_each(|set| take_in(&mut before.keepers, set));
+        told.replicas.into_iter().for_each(|set| take_in(&mut before.replicas, set));
         if enough(&mut accepted.keys(), list) {
             before.rows.sort_by_key(|row| (row.subnet, row.epoch, row.owner));
             before.rows.dedup();
@@ -116,11 +116,11 @@ impl Mine {
     }
 }
 
-/// Of two sets of keepers of one owner the later one is handed over.
-fn take_in(sets: &mut Vec<SignedKeepers>, set: SignedKeepers) {
-    match sets.binary_search_by_key(&set.keepers.owner, |known| known.keepers.owner) {
+/// Of two sets of replicas of one owner the later one is handed over.
+fn take_in(sets: &mut Vec<SignedReplicas>, set: SignedReplicas) {
+    match sets.binary_search_by_key(&set.replicas.owner, |known| known.replicas.owner) {
         Ok(at) if sets[at].number() < set.number() && set.holds() => sets[at] = set,
-        Err(at) if sets.len() < MAX_HANDED_KEEPERS && set.holds() => sets.insert(at, set),
+        Err(at) if sets.len() < MAX_HANDED_REPLICAS && set.holds() => sets.insert(at, set),
         Ok(_) | Err(_) => {}
     }
 }

@@ -9,7 +9,7 @@ use nearcrawl_model::{
     claim::{Claim, SignedClaim},
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{AcceptedOwner, Endorsed, MAX_PROPOSED, SignedKeepers, SignedPart, Vote, VoterList, Votes},
+    vote::{AcceptedOwner, Endorsed, MAX_PROPOSED, SignedPart, SignedReplicas, Vote, VoterList, Votes},
 };
 use siphasher::sip::SipHasher13;
 use std::{
@@ -63,17 +63,17 @@ struct Open {
     asked: BTreeMap<AccessPoint, Moment>,
     votes: BTreeMap<AccessPoint, Endorsed>,
     refused: BTreeSet<AccessPoint>,
-    /// The last sets of keepers of the owners before, of all that voters told.
-    before: BTreeMap<AccessPoint, SignedKeepers>,
+    /// The last sets of replicas of the owners before, of all that voters told.
+    before: BTreeMap<AccessPoint, SignedReplicas>,
     /// What the owner of a larger subnet around it says.
     part: Option<Box<SignedPart>>,
 }
 
-/// A claim of ours with its votes, and the last sets of keepers of the owners before.
+/// A claim of ours with its votes, and the last sets of replicas of the owners before.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) proof: SignedClaim,
-    pub(crate) before: Vec<SignedKeepers>,
+    pub(crate) before: Vec<SignedReplicas>,
 }
 
 impl Open {
@@ -90,8 +90,8 @@ impl Open {
     }
 
     /// Of two sets of an owner the later one counts: any quorum has a voter that knows the one in force, or a later one.
-    fn takes_over_from(&mut self, set: &SignedKeepers) {
-        let known = self.before.entry(set.keepers.owner).or_insert_with(|| set.clone());
+    fn takes_over_from(&mut self, set: &SignedReplicas) {
+        let known = self.before.entry(set.replicas.owner).or_insert_with(|| set.clone());
         if known.number() < set.number() {
             known.clone_from(set);
         }
@@ -205,12 +205,12 @@ impl Proposals {
         self.working.remove(&from);
     }
 
-    /// A voter's votes for the claims that it was asked for, with the sets of keepers that it told.
+    /// A voter's votes for the claims that it was asked for, with the sets of replicas that it told.
     pub(crate) fn voted(
         &mut self,
         from: AccessPoint,
         asked: &[(Subnet, u64)],
-        (votes, told): (Vec<Vote>, Vec<SignedKeepers>),
+        (votes, told): (Vec<Vote>, Vec<SignedReplicas>),
         list: u64,
         term: u64,
     ) {

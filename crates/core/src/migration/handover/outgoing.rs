@@ -215,7 +215,7 @@ impl Outgoing {
         }
     }
 
-    /// Gives a subnet up, with the next owner as the first heir and ourselves among those after it.
+    /// Gives a subnet up, with the next owner as the first successor and ourselves among those after it.
     pub(crate) fn release(&mut self, cx: &mut Context, around: &Surroundings<'_>, subnet: &Subnet) {
         let Some(claim) = around.ownership.register().claim(subnet).cloned() else { return };
         let Some(hand_over) = self.under_way.get_mut(subnet) else { return };

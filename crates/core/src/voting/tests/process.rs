@@ -382,14 +382,14 @@ impl Process {
         let mut claims = Vec::new();
         for Accepted { proof, before } in self.voting.take_accepted() {
             let claim = proof.open().unwrap();
-            let told = before.iter().flat_map(|set| set.keepers.inherited.iter().map(|set| &set.members).chain([&set.keepers.members]));
+            let told = before.iter().flat_map(|set| set.replicas.inherited.iter().map(|set| &set.members).chain([&set.replicas.members]));
             self.wish(Wish::Accepted(claim.clone(), told.cloned().collect()));
             let handed = before.into_iter().flat_map(|set| {
-                let mut keepers = set.keepers;
-                if keepers.owner == self.cx.me && keepers.members.contains(&self.journals.own) {
-                    keepers.members.clear();
+                let mut replicas = set.replicas;
+                if replicas.owner == self.cx.me && replicas.members.contains(&self.journals.own) {
+                    replicas.members.clear();
                 }
-                crate::replication::handed_on(keepers, |_| None, 0)
+                crate::replication::handed_on(replicas, |_| None, 0)
             });
             let handed: Vec<_> = handed.collect();
             if !handed.is_empty() {
@@ -451,7 +451,7 @@ impl Process {
     fn keep_journals(&mut self, chance: &mut Random) {
         let Some((_, owned)) = self.fetches() else { return };
         if !std::mem::replace(&mut self.journals.resumed, true) {
-            let known = self.voting.inherited_keepers().unwrap_or_default().into_iter().map(|set| set.members).collect();
+            let known = self.voting.inherited_replicas().unwrap_or_default().into_iter().map(|set| set.members).collect();
             self.journals.pending.extend(&owned);
             self.wish(Wish::Resumes(owned.clone(), known));
         }
@@ -471,11 +471,11 @@ impl Process {
         }
         let is_ours = |held: &&crate::ownership::register::Held| held.claim.released && held.claim.owner == self.cx.me;
         let released = self.map.register.all().any(|held| is_ours(&held));
-        self.voting.name_keepers(&self.cx, named, released);
+        self.voting.name_replicas(&self.cx, named, released);
         if self.journals.pending.is_empty() && !released && chance.chance(300) {
             self.voting.has_copied_all(&self.cx);
         }
-        if let Some(needed) = self.voting.needed_keepers(self.cx.now.moment) {
+        if let Some(needed) = self.voting.needed_replicas(self.cx.now.moment) {
             whole.iter().for_each(|subnet| self.wish(Wish::Recorded(*subnet, needed.clone())));
         }
     }
