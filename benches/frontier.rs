@@ -8,7 +8,7 @@ use nearcrawl::io::store::{Store, StoreConfig};
 use nearcrawl_core::crawl::{
     politeness::Politeness,
     scheduler::{Asks, InLine, Scheduler},
-    site::frontier::{Frontier, Waiting},
+    site::frontier::{Frontier, MAX_IN_MEMORY, Waiting},
 };
 use nearcrawl_model::{fingerprint::Fingerprint, ids::SiteNumber, time::Moment, url::PageUrl};
 use std::{
@@ -16,9 +16,6 @@ use std::{
     net::{IpAddr, Ipv4Addr},
     time::{Duration, Instant},
 };
-
-/// URLs of all sites together that wait in memory: the daemon's own limit.
-const MAX_NEAR: usize = 65_536;
 
 /// How many times the next URL of the next server is taken.
 const PICKS: usize = 200_000;
@@ -51,7 +48,7 @@ struct World {
 
 impl World {
     async fn fill(servers: usize, urls: usize, store: Store) -> World {
-        let max_in_memory = (MAX_NEAR / servers).max(1);
+        let max_in_memory = (MAX_IN_MEMORY / servers).max(1);
         let mut front = Scheduler::new(Politeness { min_delay: 1, factor: 0, parallel: 1, per_block: 1 });
         let mut sites = Vec::with_capacity(servers);
         for server in 0..servers {

@@ -25,7 +25,7 @@ pub struct ApiArgs {
 }
 
 /// How long an answer may take: longer than the daemon takes to answer that it is too busy.
-const PATIENCE: Duration = Duration::from_secs(15);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
@@ -48,7 +48,7 @@ impl ApiClient {
             return Err(wrong("the API is plain HTTP on this machine"));
         }
         // No proxy: the API answers this machine only.
-        let client = client().no_proxy().timeout(PATIENCE).connect_timeout(Duration::from_secs(3)).build();
+        let client = client().no_proxy().timeout(REQUEST_TIMEOUT).connect_timeout(Duration::from_secs(3)).build();
         let client = client.map_err(|why| CommandError::new(Exit::Internal, format!("no HTTP client: {why}")))?;
         Ok(ApiClient { client, base: url })
     }

@@ -20,9 +20,9 @@ pub enum Exit {
     Internal = 70,
     /// The state directory or an address is in use by another daemon, or an output cannot be written.
     InUse = 73,
-    /// A disk failed, is full, or what it holds is damaged.
+    /// A disk failed, or what it holds is damaged; an output could not be written, maybe because the disk is full.
     Storage = 74,
-    /// The disk is full; it may work later.
+    /// The disk of the state directory is full; it may work later.
     TryLater = 75,
     /// This user may not do it.
     NoPermission = 77,
@@ -45,6 +45,7 @@ impl Exit {
             Exit::Unavailable,
             Exit::InUse,
             Exit::Storage,
+            Exit::TryLater,
             Exit::NoPermission,
             Exit::Config,
         ];
@@ -124,6 +125,10 @@ impl fmt::Display for CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        io::store::{OpenError, StoreError},
+        node::NodeError,
+    };
     use std::{io, path::Path};
 
     #[test]
@@ -136,6 +141,7 @@ mod tests {
             (Exit::Internal, 70),
             (Exit::InUse, 73),
             (Exit::Storage, 74),
+            (Exit::TryLater, 75),
             (Exit::NoPermission, 77),
             (Exit::Config, 78),
         ];
@@ -146,6 +152,14 @@ mod tests {
         let gone = CommandError::of_file(Path::new("seeds.txt"), &io::Error::from(io::ErrorKind::NotFound));
         assert_eq!(gone.exit, Exit::NoInput);
         assert!(gone.to_string().starts_with("nearcrawl: seeds.txt: "), "{gone}");
+    }
+
+    #[test]
+    fn a_daemon_that_finds_its_disk_full_says_so_by_its_exit_code() {
+        let opening = OpenError::NoSpace { path: "state".into(), reason: "No space left on device".to_owned() };
+        for why in [NodeError::Store(opening), NodeError::Storing(StoreError::NoSpace("No space left on device".to_owned()))] {
+            assert_eq!(Exit::of(why.exit_status()), Exit::TryLater, "{why}");
+        }
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub use table::{Style, Table};
 use crate::io::memory;
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use json::json;
+use nearcrawl_lab::demo::Ending;
 use std::{
     ffi::OsString,
     io::{self, Write},
@@ -72,7 +73,7 @@ use std::{
         0 done, 64 wrong command line, 65 input not understood or refused,\n  \
         66 no such file, 69 daemon not running, or nothing could be fetched or\n  \
         was measured, 70 a bug of nearcrawl, 73 in use or cannot be created,\n  \
-        74 disk, 77 not permitted, 78 wrong configuration,\n  \
+        74 disk, 75 disk full, 77 not permitted, 78 wrong configuration,\n  \
         130 ended by Ctrl-C, 143 by SIGTERM\n\n\
         With --json an error is JSON, too: the last line of standard error has error, hint and exit_code.",
     max_term_width = 100,
@@ -179,6 +180,7 @@ pub enum Command {
     #[command(after_help = bot_site::EXAMPLES)]
     BotSite(bot_site::BotSiteArgs),
     /// Run a whole swarm on this machine and check it
+    #[command(after_help = nearcrawl_lab::demo::EXAMPLES)]
     Demo(nearcrawl_lab::demo::DemoArgs),
     /// Print or write the manual pages
     #[command(after_help = manual::MAN_EXAMPLES)]
@@ -200,12 +202,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(runtime) => runtime,
         Err(why) => return fail(&arguments, &CommandError::new(Exit::Internal, format!("cannot start: {why}"))),
     };
-    if let Command::Demo(args) = cli.command {
-        // The demonstration draws its own progress and table, and its exit code is its verdict.
-        return runtime
-            .block_on(nearcrawl_lab::demo::run(args, crate::io::client::client()))
-            .unwrap_or_else(|why| fail(&arguments, &CommandError::new(Exit::Internal, why.to_string())));
-    }
     // As a task like all others: a wake-up of what `block_on` itself polls costs a look at the sockets each time.
     let performed = runtime.block_on(async { tokio::spawn(perform(cli.command, Style::of_stdout())).await });
     match performed.unwrap_or_else(|ended| Err(CommandError::new(Exit::Internal, ended.to_string()))) {
@@ -259,7 +255,7 @@ pub async fn perform(command: Command, style: Style) -> Result<String, CommandEr
         Command::Check(args) => run::check(&args),
         Command::Doctor(args) => as_far_as_it_goes(doctor::doctor(&args, style).await?),
         Command::BotSite(args) => bot_site::bot_site(&args),
-        Command::Demo(_) => Ok(String::new()),
+        Command::Demo(args) => demo(args).await,
         Command::Man(args) => manual::man(&args, Cli::command()),
         Command::Completions(args) => manual::completions(&args, Cli::command()),
     }
@@ -270,6 +266,16 @@ fn as_far_as_it_goes((text, failure): (String, Option<CommandError>)) -> Result<
     let Some(failure) = failure else { return Ok(text) };
     print(&text);
     Err(failure)
+}
+
+/// The demonstration prints its table itself; its verdict is the exit code.
+async fn demo(args: nearcrawl_lab::demo::DemoArgs) -> Result<String, CommandError> {
+    match nearcrawl_lab::demo::run(args, crate::io::client::client()).await {
+        Ok(Ending::Holds) => Ok(String::new()),
+        Ok(Ending::Broken) => Err(CommandError::new(Exit::Broken, "a row of the table does not hold")),
+        Ok(Ending::Interrupted) => Err(CommandError::new(Exit::Interrupted, "it was interrupted, and its daemons are stopped")),
+        Err(why) => Err(CommandError::new(Exit::Internal, why.to_string())),
+    }
 }
 
 /// clap ends with 2 on its own; sysexits says 64. Help and version are no failures.

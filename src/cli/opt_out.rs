@@ -10,7 +10,7 @@ use crate::{
     io::swarm::ask_public,
     node::{
         api::OptOutBody,
-        remote_results::{NoResults, PATIENCE, no_answer, refused},
+        remote_results::{MEMBER_TIMEOUT, NoResults, no_answer, refused},
     },
 };
 use clap::{Args, Subcommand};
@@ -129,7 +129,7 @@ async fn say_to_member(member: &str, key: OptOutKey, stops: bool) -> Result<OptO
         CommandError::new(Exit::Unavailable, why.to_string())
             .hint("any member of the swarm may be asked; a member's address is like /ip4/192.0.2.7/tcp/4817")
     };
-    match ask_public(member.trim(), PublicRequest::OptOut(key, stops), PATIENCE).await {
+    match ask_public(member.trim(), PublicRequest::OptOut(key, stops), MEMBER_TIMEOUT).await {
         Ok(PublicResponse::OptOut(said)) => {
             let unread = |_| CommandError::new(Exit::Unavailable, format!("the member at {member} answers what cannot be read"));
             // It came from somewhere on the network and goes to a terminal.

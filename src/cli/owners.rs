@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     io::swarm::{Reader, ReaderConfig},
-    node::remote_results::{NoResults, PATIENCE, no_answer, refused},
+    node::remote_results::{MEMBER_TIMEOUT, NoResults, no_answer, refused},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -26,7 +26,7 @@ const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long the members may take to tell their distinct sets.
-const DISTINCT_PATIENCE: Duration = Duration::from_secs(3);
+const DISTINCT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The owner and the host of the last row that is there.
 pub type Place = Option<(AccessPoint, Host)>;
@@ -52,7 +52,7 @@ impl Source {
         let Some(member) = member else {
             return Ok(Source::Daemon(ApiClient::new(&ApiArgs { api: api.map(str::to_owned), json: false })?));
         };
-        let reader = Reader::connect(&ReaderConfig::default(), member.trim(), PATIENCE).await;
+        let reader = Reader::connect(&ReaderConfig::default(), member.trim(), MEMBER_TIMEOUT).await;
         let reader = reader.map_err(|why| unavailable(&no_answer(member, &why)))?;
         Ok(Source::Member(Box::new(reader), member.to_owned()))
     }
@@ -76,7 +76,7 @@ impl Source {
             Source::Daemon(api) => return api.get("/api/distinct", &[]).await,
             Source::Member(reader, address) => (reader, address),
         };
-        let until = Instant::now() + DISTINCT_PATIENCE;
+        let until = Instant::now() + DISTINCT_TIMEOUT;
         loop {
             match reader.ask(PublicRequest::Distinct).await {
                 Ok(PublicResponse::Distinct(view)) if !view.is_awaited() || Instant::now() >= until => return Ok(*view),
@@ -156,7 +156,7 @@ impl Source {
             Ok(response) => Ok(response),
             Err(why) => {
                 // The connection may be gone: the next question goes over another one.
-                if let Ok(again) = Reader::connect(&ReaderConfig::default(), address.trim(), PATIENCE).await {
+                if let Ok(again) = Reader::connect(&ReaderConfig::default(), address.trim(), MEMBER_TIMEOUT).await {
                     **reader = again;
                 }
                 Err(no_answer(address, &why).to_string())

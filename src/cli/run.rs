@@ -160,7 +160,7 @@ pub(super) fn of_node(why: NodeError) -> CommandError {
 
 /// Reads the totals of a swarm from one of its members, without joining it.
 pub(super) async fn results_of_member(address: &str) -> Result<SwarmResults, CommandError> {
-    remote_results::results_of_member(address, remote_results::PATIENCE).await.map_err(|why| {
+    remote_results::results_of_member(address, remote_results::MEMBER_TIMEOUT).await.map_err(|why| {
         let (exit, hint) = match why {
             NoResults::BadAddress { .. } => {
                 (Exit::Usage, "write it like /ip4/192.0.2.7/tcp/4817/p2p/12D3KooW…; `nearcrawl status --json` there lists its addresses")

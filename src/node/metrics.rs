@@ -74,17 +74,6 @@ pub struct Metrics {
     task_panics: Family<Labels, Counter>,
 }
 
-/// The values of the label `state`, one of which is 1.
-const STATES: [(State, &str); 7] = [
-    (State::Starting, "starting"),
-    (State::Fetching, "fetching"),
-    (State::Waiting, "waiting"),
-    (State::Idle, "idle"),
-    (State::Fenced, "fenced"),
-    (State::Stopped, "stopped"),
-    (State::Leaving, "leaving"),
-];
-
 impl Default for Metrics {
     fn default() -> Self {
         Metrics::new()
@@ -255,8 +244,9 @@ impl Metrics {
         let who = [("access_point", status.access_point.to_string()), ("version", status.version.clone())];
         set(&self.info.get_or_create(&who), 1);
         set(&self.uptime, status.uptime_ms / 1000);
-        for (state, name) in STATES {
-            set(&self.state.get_or_create(&label("state", name)), u64::from(state == status.state));
+        // One series for each state, of which one is 1.
+        for state in State::ALL {
+            set(&self.state.get_or_create(&label("state", state.name())), u64::from(state == status.state));
         }
         let members = [("alive", status.members.alive), ("silent", status.members.silent), ("dead", status.members.dead)];
         for (name, count) in members {

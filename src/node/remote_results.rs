@@ -8,7 +8,7 @@ use nearcrawl_model::{
 use std::time::Duration;
 
 /// How long a member may take to answer, connecting included.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const MEMBER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Why a member did not answer with its results.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

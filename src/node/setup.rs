@@ -1,6 +1,7 @@
 //! Makes a crawler and an executor of a configuration and a state directory.
 
 use super::{
+    clock::millis,
     config::{Config, CrawlRule, DelegationPolicy, Readers},
     error::NodeError,
     images::{self, Reading},
@@ -22,7 +23,7 @@ use nearcrawl_core::{
     crawl::{
         politeness::Politeness,
         scope::{EverInScope, Scope},
-        site::{SiteRules, yields::Price},
+        site::{SiteRules, frontier::MAX_IN_MEMORY, yields::Price},
     },
     crawler::{Crawler, Identity, NewHostLimits, Settings},
     delegation::Policy,
@@ -46,14 +47,7 @@ use std::{
     time::Duration,
 };
 
-/// URLs that may wait in memory: each takes about 250 bytes there, and 10 when it waits far back.
-const MAX_NEAR: usize = 65_536;
-
 /// Milliseconds of a duration.
-fn millis(duration: Duration) -> u64 {
-    duration.as_millis().min(u128::from(u64::MAX)) as u64
-}
-
 /// The hierarchy that the configuration names, or the world's, with its further prefixes, for a crawl that keeps nothing: its image is
 /// left in the user's cache for the next one, in place of any other that is there.
 pub fn hierarchy(config: &Config) -> Result<Hierarchy, NodeError> {
@@ -324,7 +318,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         max_lookups: MAX_LOOKUPS,
         revisit: millis(crawl.revisit),
         max_waiting: crawl.max_waiting_urls as usize,
-        max_in_memory: MAX_NEAR,
+        max_in_memory: MAX_IN_MEMORY,
         max_kept_per_owner: config.store.max_bytes_per_owner,
         cache_entries: (config.cache.entries_per_fetch as usize).saturating_mul(crawl.max_parallel as usize).max(1),
         own_addresses: own_addresses(config),

@@ -3,7 +3,10 @@
 //! These are all limits in numbers, from the configuration and the constants that hold them: the page of `bot-site` and `/bot` of the API
 //! say the same. What stands in backquotes is to be taken literally.
 
-use super::config::{Config, DelegationPolicy};
+use super::{
+    clock::millis,
+    config::{Config, DelegationPolicy},
+};
 use crate::io::{fetcher::MAX_RETRY_AFTER, prober::CONNECTS};
 use nearcrawl_core::{
     crawl::{
@@ -18,7 +21,6 @@ use nearcrawl_model::{
     time::Millis,
     view::{Span, counted},
 };
-use std::time::Duration;
 
 /// What owners of web sites are told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,10 +45,6 @@ impl Visits {
         );
         Visits { done, kept_away: kept_away(), who: who(config) }
     }
-}
-
-fn millis(duration: Duration) -> Millis {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A time in few words: days, hours or minutes without a rest of nothing.

@@ -32,7 +32,7 @@ use tokio::{
     task::JoinSet,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const WITHIN: Duration = Duration::from_secs(20);
 
 /// Somebody who speaks the swarm's protocols.
 struct Peer {
@@ -62,7 +62,7 @@ impl Peer {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, search).await.unwrap_or_else(|_| panic!("waited in vain for {what}"))
+        tokio::time::timeout(WITHIN, search).await.unwrap_or_else(|_| panic!("waited in vain for {what}"))
     }
 
     async fn refusal(&mut self, address: &str) -> String {
@@ -140,7 +140,7 @@ async fn strangers_and_liars_change_nothing_and_send_nobody_anywhere() {
         stay.push(stream);
     }
     let mut rest = Vec::new();
-    let _ = tokio::time::timeout(PATIENCE, stay[0].read_to_end(&mut rest)).await.expect("noise is not listened to for ever");
+    let _ = tokio::time::timeout(WITHIN, stay[0].read_to_end(&mut rest)).await.expect("noise is not listened to for ever");
     assert_eq!(swarm.told_to_a_stranger(0).await.unwrap().summary.total.pages, pages, "strangers keep a reader out");
 
     // Members of something else.

@@ -317,7 +317,7 @@ async fn forged_votes(court: &mut Court) {
         installed: u64::MAX,
         leaving: false,
         known: SetNumber::default(),
-        keepers: None,
+        replicas: None,
     };
     court.liar.answer(&Request::Renew(renewal)).await;
     let claim = Claim {

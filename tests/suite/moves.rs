@@ -19,7 +19,7 @@ use std::{
 const SOON: Duration = Duration::from_secs(40);
 
 /// How long until others take over from the dead with the default timers: a minute and a bit.
-const DEFAULT_PATIENCE: Duration = Duration::from_secs(120);
+const TAKE_OVER_WITHIN: Duration = Duration::from_secs(120);
 
 /// How long the whole web may take.
 const LONG_ENOUGH: Duration = Duration::from_secs(180);
@@ -233,7 +233,7 @@ impl Stage {
             self.swarm.daemons[reaches].thaw();
         }
         if death == Death::ForLong {
-            self.swarm.owned_by_the_living(&self.subnets, DEFAULT_PATIENCE).await;
+            self.swarm.owned_by_the_living(&self.subnets, TAKE_OVER_WITHIN).await;
         }
         for daemon in dead {
             self.restart(daemon, None).await;

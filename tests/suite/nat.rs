@@ -31,7 +31,7 @@ const NEXT_RELAY_WITHIN: Duration = Duration::from_secs(30);
 const DIRECT_WITHIN: Duration = Duration::from_secs(120);
 
 /// On a machine that others use, too, starting a daemon may take as long as all that is measured.
-const PATIENCE: Duration = Duration::from_secs(120);
+const STARTED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Each host is one page with three others.
 struct Pages;
@@ -104,7 +104,7 @@ async fn lose_a_relay(world: &mut NatWorld, name: &str) {
     relay.daemon.kill().await;
     let killed = Instant::now();
     let others = |status: &Value| relays(status).len() == 2 && !relays(status).contains(&&*lost);
-    world.until(name, PATIENCE, others).await.unwrap_or_else(|why| panic!("{why}"));
+    world.until(name, STARTED_WITHIN, others).await.unwrap_or_else(|why| panic!("{why}"));
     println!("another relay after {:.1} s", killed.elapsed().as_secs_f64());
     assert!(killed.elapsed() <= NEXT_RELAY_WITHIN);
 }
@@ -138,7 +138,7 @@ fn daemons_behind_routers_are_members_crawl_meet_and_outlive_their_relay() {
             world.join(place).await.unwrap();
             // The first one is alone until the second comes.
             if number > 0 {
-                let took = world.until(&place.name, PATIENCE, NatWorld::is_full(place.kind, number + 1)).await.unwrap_or_else(panics);
+                let took = world.until(&place.name, STARTED_WITHIN, NatWorld::is_full(place.kind, number + 1)).await.unwrap_or_else(panics);
                 println!("{}: a full member after {:.1} s", place.name, took.as_secs_f64());
             }
         }
@@ -149,13 +149,13 @@ fn daemons_behind_routers_are_members_crawl_meet_and_outlive_their_relay() {
         let own = |name: &str| IpAddr::V4(world.address(name).unwrap());
         let began = Instant::now();
         while log.since(0).iter().filter(|request| request.path == "/3").count() < SITES.len() {
-            assert!(began.elapsed() < PATIENCE, "{:?}", log.since(0));
+            assert!(began.elapsed() < STARTED_WITHIN, "{:?}", log.since(0));
             tokio::time::sleep(Duration::from_millis(250)).await;
         }
         let peers: BTreeSet<IpAddr> = log.since(0).iter().map(|request| request.peer).collect();
         let at_home: Vec<&str> = ["home0", "home1", "office"].into_iter().filter(|name| peers.contains(&own(name))).collect();
         assert!(!at_home.is_empty(), "who is behind a router is near and was given nothing: {peers:?}");
-        world.until(at_home[0], PATIENCE, crawled).await.unwrap_or_else(panics);
+        world.until(at_home[0], STARTED_WITHIN, crawled).await.unwrap_or_else(panics);
         let id = |name: &str| Value::from(world.daemons[name].daemon.access_point.clone());
         let connected = places.len() - 1;
         let (other_home, office) = (id("home1"), id("office"));

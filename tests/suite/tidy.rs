@@ -204,6 +204,26 @@ fn decisions_do_not_depend_on_the_order_of_a_hash_map() {
     assert_none(found, "pure crates use BTreeMap and BTreeSet, or says on the line why order does not matter: `// unordered: reason`");
 }
 
+/// proptest looks for the failures of `SRC/a/b.rs` in `proptest-regressions/a/b.txt` beside `SRC`, and says nothing if a file has no source.
+#[test]
+fn every_file_of_failures_that_were_found_has_its_source() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = fs::read_dir(top.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let mut waiting: Vec<PathBuf> = crates.chain([top.to_owned()]).map(|manifest| manifest.join("proptest-regressions")).collect();
+    let (mut found, mut lost) = (0, Vec::new());
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "txt") {
+            found += 1;
+            let source = path.with_extension("rs").display().to_string().replace("/proptest-regressions/", "/src/");
+            lost.extend((!Path::new(&source).exists()).then_some(source));
+        }
+    }
+    assert!(found >= 2, "{found} files of failures");
+    assert_none(lost, "a file of failures stands where proptest looks for those of its source");
+}
+
 /// What a text names between backticks that looks like a file or a folder of this tree; `{a,b}` names several.
 fn named_paths(text: &str) -> Vec<String> {
     let pieces = text.split('`').skip(1).step_by(2).filter(|piece| piece.contains('/') && !piece.contains([' ', '~']));

@@ -22,7 +22,7 @@ const LINK_BITS: u32 = 27;
 const BUCKET: u32 = 1 << (LINK_BITS - 1);
 
 /// The most entries that links can tell apart.
-const MOST: usize = BUCKET as usize;
+const MAX_ENTRIES: usize = BUCKET as usize;
 
 /// A cache of a fixed number of fingerprints with CLOCK replacement.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub struct ClockStatistics {
 impl ClockCache {
     /// A cache of `capacity` fingerprints, at least one and at most 2^26. Takes [`Self::bytes_for`] bytes once full.
     pub fn with_capacity(capacity: usize) -> ClockCache {
-        let capacity = capacity.clamp(1, MOST);
+        let capacity = capacity.clamp(1, MAX_ENTRIES);
         ClockCache {
             items: Vec::with_capacity(capacity),
             buckets: (0..capacity as u32).map(|bucket| bucket | BUCKET).collect(),

@@ -22,7 +22,7 @@ use nearcrawl_model::{
     replica::StoreId,
     subnet::Subnet,
     survey::Place,
-    time::{Moment, Now},
+    time::{Millis, Moment, Now},
     url::{Host, PageUrl},
 };
 use std::{
@@ -33,6 +33,13 @@ use std::{
 
 /// So few others are told directly what all are told.
 pub(crate) const MAX_TOLD_DIRECTLY: usize = 24;
+
+/// For each member there is this much time between two tellings of one, in milliseconds: what every member hears stays the same in a growing
+/// swarm.
+pub(crate) const PAUSE_A_MEMBER: Millis = 300;
+
+/// What has not changed is told all others this often again, in milliseconds, for those who missed it.
+pub(crate) const TELL_AGAIN: Millis = 600_000;
 
 /// Trees that are remembered as named by people here.
 const MAX_NAMED: usize = 10_000;

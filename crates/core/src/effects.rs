@@ -25,7 +25,7 @@ use crate::{
         comparison::Heard,
     },
     pending::{MapQuestion, Pending},
-    replication::{Keepers, Lived, Replication, handed_on, loading::JournalCopy},
+    replication::{AwaitedReplicas, Lived, Replication, handed_on, loading::JournalCopy},
     report::{self, BesidesSums},
     routing::{
         acknowledgements::Reply,
@@ -35,7 +35,7 @@ use crate::{
     },
     signal::Signal,
     survey::probing::{TURN, ToProbe, Wait},
-    voting::{self, Voting, lease::NoLease, machine::Asker, plan::MOST_VOTERS, proposals::Accepted},
+    voting::{self, Voting, lease::NoLease, machine::Asker, plan::MAX_CHOSEN_VOTERS, proposals::Accepted},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
@@ -56,7 +56,7 @@ use nearcrawl_model::{
     summary::{RollUp, Summary},
     time::Millis,
     url::{Host, PageUrl},
-    vote::{KeeperSet, SignedPart},
+    vote::{ReplicaSet, SignedPart},
 };
 use std::{
     collections::BTreeMap,
@@ -71,7 +71,7 @@ pub(crate) const EXCLUDED: &str = "messages of those who were expelled or whose 
 const MAX_HANDED_OVER: usize = 1_024;
 
 /// In a swarm of at most so many members voters are preferred as replicas: so few can keep the copies of all.
-const SMALL: usize = 2 * MOST_VOTERS;
+const SMALL: usize = 2 * MAX_CHOSEN_VOTERS;
 
 /// After so long a server of a survey's sample that may not be probed is looked at again.
 const PROBE_LATER: Millis = 600_000;
@@ -107,9 +107,12 @@ impl Crawler {
             };
             // Who has what was recorded in a life before is told by the voters. Who is alone, and was, has nobody to ask.
             let alone = !self.context.settings.joins && self.membership.standings().is_empty();
-            let (at, keepers) =
-                if alone { (JournalsAt::Here, Keepers::default()) } else { (JournalsAt::HereIfBegun(begun), Keepers::unknown()) };
-            self.replication.load(&mut self.context, &self.membership, subnet, at, keepers);
+            let (at, awaited) = if alone {
+                (JournalsAt::Here, AwaitedReplicas::default())
+            } else {
+                (JournalsAt::HereIfBegun(begun), AwaitedReplicas::unknown())
+            };
+            self.replication.load(&mut self.context, &self.membership, subnet, at, awaited);
         }
     }
 
@@ -441,11 +444,11 @@ impl Crawler {
 
     /// Who has what a subnet's former owners recorded: as voters told when our claim was accepted; if that was in a life before, what they
     /// tell of all that we took over.
-    fn keepers(&self, subnet: &Subnet) -> Keepers {
+    fn awaited_replicas(&self, subnet: &Subnet) -> AwaitedReplicas {
         if let Some(expected) = self.replication.expected(subnet) {
             return expected.clone();
         }
-        self.voting.inherited_keepers().map_or_else(Keepers::unknown, Keepers::new)
+        self.voting.inherited_replicas().map_or_else(AwaitedReplicas::unknown, AwaitedReplicas::new)
     }
 
     fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim) {
@@ -455,11 +458,11 @@ impl Crawler {
         let again = self.ownership.is_watched(&claim.subnet);
         match self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
             Some(JournalsAt::Replicas) => {
-                let keepers = self.keepers(&claim.subnet);
-                self.replication.load(&mut self.context, &self.membership, claim.subnet, JournalsAt::Replicas, keepers);
+                let awaited = self.awaited_replicas(&claim.subnet);
+                self.replication.load(&mut self.context, &self.membership, claim.subnet, JournalsAt::Replicas, awaited);
             }
             // Who was handed a subnet has all of it: nobody is waited for.
-            Some(at) => self.replication.load(&mut self.context, &self.membership, claim.subnet, at, Keepers::default()),
+            Some(at) => self.replication.load(&mut self.context, &self.membership, claim.subnet, at, AwaitedReplicas::default()),
             // What is claimed anew may have to begin anew.
             None if again => {}
             None => self.replication.expects_nothing(&claim.subnet),
@@ -498,8 +501,8 @@ impl Crawler {
     /// Whether a member disputes a claim of ours could not be heard for a while: it begins anew, with what others may know.
     pub(crate) fn claim_doubtful(&mut self, subnet: Subnet) {
         self.dissolve(subnet, true);
-        let keepers = self.keepers(&subnet);
-        self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas, keepers);
+        let awaited = self.awaited_replicas(&subnet);
+        self.replication.load(&mut self.context, &self.membership, subnet, JournalsAt::Replicas, awaited);
     }
 
     /// Takes over what is ours to take over, and looks for the history of what already is. Whoever has no room for a claim, or may be no
@@ -551,17 +554,17 @@ impl Crawler {
         self.membership.leased(until, why_not);
         self.take_over_accepted();
         // What was owned in a term before and is not claimed anew yet may be another's by now, who does not have what is written to it here.
-        let needed = self.voting.needed_keepers(self.context.now.moment).filter(|_| !self.ownership.is_doubtful());
+        let needed = self.voting.needed_replicas(self.context.now.moment).filter(|_| !self.ownership.is_doubtful());
         self.replication.voters_know(&self.context, needed);
-        if self.replication.lacks_keepers()
-            && let Some(inherited) = self.voting.inherited_keepers()
+        if self.replication.lacks_replicas()
+            && let Some(inherited) = self.voting.inherited_replicas()
         {
-            self.replication.learn_keepers(&self.context, &inherited);
+            self.replication.learn_replicas(&self.context, &inherited);
         }
         self.settle_signals();
     }
 
-    /// Claims of ours were accepted: an heir of ours must hear who has what their former owners recorded before we act on them.
+    /// Claims of ours were accepted: a successor of ours must hear who has what their former owners recorded before we act on them.
     fn take_over_accepted(&mut self) {
         let running = self.context.now.moment.since(self.context.started);
         let mut claims = Vec::new();
@@ -572,16 +575,16 @@ impl Crawler {
                 _ if *member == own.member => Some(Lived { told: 0, of: running }),
                 told => told.map(|(told, last)| Lived { told, of: last.since(self.context.started) }),
             };
-            let handed = |mut set: KeeperSet| {
+            let handed = |mut set: ReplicaSet| {
                 // What we recorded ourselves is here, if our disk was not lost.
                 if set.owner == own.member && set.members.contains(&own) {
                     set.members.clear();
                 }
                 handed_on(set, lived, running)
             };
-            let before: Vec<_> = before.into_iter().flat_map(|set| handed(set.keepers)).collect();
+            let before: Vec<_> = before.into_iter().flat_map(|set| handed(set.replicas)).collect();
             if let Ok(claim) = proof.read() {
-                self.replication.expect(claim.subnet, Keepers::new(before.clone()));
+                self.replication.insert_expected(claim.subnet, AwaitedReplicas::new(before.clone()));
             }
             claims.push((proof, before));
         }
@@ -696,7 +699,7 @@ impl Crawler {
         here
     }
 
-    /// A member asks us, the coordinator of an address, to see to it that it gets an owner.
+    /// A member asks us, the steward of an address, to see to it that it gets an owner.
     pub(crate) fn find_owner_for(&mut self, ticket: Ticket, target: ProbeTarget) {
         let (delegation, context, others) = self.delegating();
         let standing = delegation.find_owner_for(context, others, target);
@@ -704,7 +707,7 @@ impl Crawler {
         self.answer(ticket, Response::FindingOwner(standing));
     }
 
-    /// The coordinator of an address reserved it for us, the steward of the subnet that is to be settled.
+    /// The steward of an address reserved it for us, the steward of the subnet that is to be settled.
     pub(crate) fn settle_reserved(&mut self, ticket: Ticket, subnet: Subnet, target: ProbeTarget) {
         let (delegation, context, others) = self.delegating();
         let answer = delegation.settle_reserved(context, others, subnet, target);
@@ -945,7 +948,7 @@ impl Crawler {
         let vouched = |member: &AccessPoint| list.is_some_and(|list| list.contains(member));
         self.replication.review_replicas(&mut self.context, &self.membership, vouched, next_owner);
         let released = self.ownership.has_released(&self.context.me);
-        self.voting.name_keepers(&self.context, self.replication.names().to_vec(), released);
+        self.voting.name_replicas(&self.context, self.replication.names().to_vec(), released);
         if !released && self.replication.has_copied_all() {
             self.voting.has_copied_all(&self.context);
         }

@@ -1,4 +1,4 @@
-//! Events and commands: the closed sets of what happens to the crawler, and what it wants done.
+//! The closed sets of inputs ([`Event`]) and outputs ([`Command`]) of the crawler.
 
 use crate::{
     allowance::Outlook,
@@ -68,7 +68,7 @@ pub enum Event {
     Leave,
     /// People want another access point to have a subnet of ours.
     Move {
-        /// Which.
+        /// The subnet that is to move.
         subnet: Subnet,
         /// Whose it shall be.
         to: AccessPoint,
@@ -81,7 +81,7 @@ pub enum Event {
     Reached(Vec<String>),
     /// A connection to a member was made: both sides said hello.
     Connected {
-        /// Who.
+        /// The member.
         access_point: AccessPoint,
         /// Its life's number.
         incarnation: u64,
@@ -92,11 +92,11 @@ pub enum Event {
     },
     /// A member asks something.
     Asked {
-        /// Who.
+        /// The member that asks.
         from: AccessPoint,
         /// To be named in the answer.
         ticket: Ticket,
-        /// What.
+        /// The question.
         request: Request,
     },
     /// The process needs an answer of a member; it comes with [`PeerCommand::Transferred`].
@@ -105,7 +105,7 @@ pub enum Event {
         transfer: TransferId,
         /// Who is asked.
         to: AccessPoint,
-        /// What.
+        /// The question.
         request: Request,
     },
     /// A question of ours was answered; none if it was not.
@@ -126,7 +126,7 @@ pub enum Event {
     },
     /// A connection to a member was timed.
     Distance {
-        /// To whom.
+        /// The member at the other end.
         to: AccessPoint,
         /// The round trip in microseconds.
         rtt_us: u32,
@@ -137,7 +137,7 @@ pub enum Event {
     Resolved {
         /// Which host.
         host: Host,
-        /// What.
+        /// Where it is, or why that is not known.
         answer: Result<LocatedHost, ResolveError>,
     },
     /// Our own probe ended.
@@ -183,14 +183,14 @@ pub enum Event {
     Seen {
         /// The question's ticket.
         ticket: SeenTicket,
-        /// Answers.
+        /// For each batch the answers in the order of its questions.
         answers: Vec<Vec<SeenAnswer>>,
     },
     /// The links of a visited page.
     Children {
         /// The question's ticket.
         ticket: SeenTicket,
-        /// Fingerprints.
+        /// The fingerprints of the pages that it links to.
         children: Vec<Fingerprint>,
     },
     /// URLs that had been cut.
@@ -226,7 +226,7 @@ pub enum Event {
     RowsRead {
         /// Who is to be answered, by [`StoreCommand::RecallRows`].
         ticket: Ticket,
-        /// What.
+        /// Rows in the order of their journals, as many as an answer has room for.
         rows: Vec<JournalRow>,
         /// From which one to go on; none if these were the last.
         next: Option<(JournalKey, u64)>,
@@ -282,11 +282,11 @@ pub enum Event {
     },
     /// A member sent all it had of a subnet, or of a host in it, or nothing came of asking it. Nothing of it is stored yet.
     Recovered {
-        /// Of which subnet.
+        /// The subnet that was asked for.
         subnet: Subnet,
         /// If only those of this host were wanted.
         host: Option<Host>,
-        /// From whom.
+        /// The member that was asked.
         from: AccessPoint,
         /// Its journals, each up to its first gap; none if it did not answer to the end.
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
@@ -295,7 +295,7 @@ pub enum Event {
     },
     /// The journals of a subnet were read, newest run of each host.
     Loaded {
-        /// Which.
+        /// The subnet that was read.
         subnet: Subnet,
         /// What they say.
         journals: Vec<(JournalKey, Vec<JournalEntry>)>,
@@ -317,14 +317,14 @@ pub enum Event {
     AtHand(AtHand),
     /// The operator gives another edition.
     Given {
-        /// Which.
+        /// The name of the edition.
         edition: Edition,
         /// The hierarchy.
         hierarchy: Arc<Hierarchy>,
     },
     /// An edition that others vouch for was looked at.
     EditionFound {
-        /// Which.
+        /// The name of the edition.
         edition: Edition,
         /// What is to be thought of it.
         found: Found,
@@ -426,14 +426,14 @@ pub enum Command {
     Export {
         /// Whom to answer.
         ticket: Ticket,
-        /// Which.
+        /// The rows that are asked for.
         order: Box<ExportOrder>,
     },
     /// Search the log of requests, beside everything else, for [`Event::RequestsTold`].
     TellRequests {
         /// Whom to answer.
         ticket: Ticket,
-        /// For what.
+        /// The address and time that are asked about.
         query: RequestsQuery,
     },
     /// Say why something is crawled by whom, for [`Event::Explained`]: the process knows some of it alone.
@@ -463,7 +463,7 @@ pub enum StoreCommand {
     LoadPreviousRun {
         /// The site that is visited again.
         site: SiteNumber,
-        /// The journal.
+        /// The journal of that run.
         journal: JournalKey,
         /// The key of its fingerprints.
         key: FingerprintKey,
@@ -474,7 +474,7 @@ pub enum StoreCommand {
     Seen {
         /// To be named in the answer.
         ticket: SeenTicket,
-        /// What.
+        /// The visits that are recorded, and the pages asked about.
         batches: Vec<SeenBatch>,
     },
     /// Read the links of a visited page.
@@ -490,7 +490,7 @@ pub enum StoreCommand {
     PutCut {
         /// The site.
         site: SiteNumber,
-        /// What.
+        /// Their fingerprints, and the URLs as text.
         urls: Vec<(Fingerprint, String)>,
     },
     /// Take URLs back that had been cut.
@@ -499,7 +499,7 @@ pub enum StoreCommand {
         ticket: SeenTicket,
         /// The site.
         site: SiteNumber,
-        /// Which.
+        /// The fingerprints of the URLs.
         pages: Vec<Fingerprint>,
     },
     /// Make the seen set know a site.
@@ -519,21 +519,21 @@ pub enum StoreCommand {
     Append {
         /// To be named when it is done.
         write: WriteId,
-        /// What.
+        /// The rows, in order.
         rows: Vec<JournalRow>,
     },
     /// Store claims durably.
     StoreClaims {
         /// To be named when it is done; none if nothing waits for it.
         write: Option<WriteId>,
-        /// What.
+        /// The claims.
         claims: Vec<SignedClaim>,
     },
     /// Store what concerns votes durably, in order; with no records, say when all before is durable.
     StoreVoting {
         /// To be named when it is done, with [`Event::VotingStored`].
         write: WriteId,
-        /// What.
+        /// The records, in order.
         records: Vec<VotingRecord>,
     },
     /// Store a survey durably; it replaces what is in its slot. Answered with [`SurveyEvent::Stored`].
@@ -542,7 +542,7 @@ pub enum StoreCommand {
         write: WriteId,
         /// Where, below [`nearcrawl_model::survey::MAX_SURVEYS`].
         slot: u16,
-        /// What.
+        /// The survey as it was signed, encoded.
         bytes: Vec<u8>,
     },
     /// Store a page of statements about opt-outs durably; it replaces the page before. Answered with [`OptOutEvent::Stored`].
@@ -575,16 +575,16 @@ pub enum StoreCommand {
     KeepRows {
         /// Whom to answer.
         ticket: Ticket,
-        /// What.
+        /// The rows, in order.
         rows: Vec<JournalRow>,
     },
     /// Read the rows we have, for [`Event::RowsRead`].
     RecallRows {
         /// Whom to answer.
         ticket: Ticket,
-        /// Of which subnet.
+        /// The subnet whose rows are read.
         subnet: Subnet,
-        /// From where on.
+        /// The first row that is wanted; none from the beginning.
         from: Option<(JournalKey, u64)>,
     },
     /// Read how these journals begin, each up to this row (exclusive), for [`Event::RowsDigested`]. Some at the end may be left out if they are
@@ -592,7 +592,7 @@ pub enum StoreCommand {
     DigestRows {
         /// Whom to answer.
         ticket: Ticket,
-        /// Which.
+        /// Each journal, and the row up to which.
         journals: Vec<(JournalKey, u64)>,
     },
     /// Read a subnet's journals.
@@ -610,7 +610,7 @@ pub enum StoreCommand {
         write: WriteId,
         /// The slot of the survey, below [`nearcrawl_model::survey::MAX_SURVEYS`].
         slot: u16,
-        /// What.
+        /// The probes, encoded.
         bytes: Vec<u8>,
     },
 }
@@ -620,7 +620,7 @@ pub enum StoreCommand {
 pub enum WebCommand {
     /// Look a host up.
     Resolve {
-        /// Which.
+        /// The host's name.
         host: Host,
         /// The address that is the answer if it is among those that the name has; else it is the smallest.
         pinned: Option<IpAddr>,
@@ -629,9 +629,9 @@ pub enum WebCommand {
     Probe {
         /// To be named in the report.
         question: QuestionId,
-        /// Whom.
+        /// The address that is probed, and a host there.
         target: ProbeTarget,
-        /// Why.
+        /// The reason, for the log of requests.
         reason: ProbeReason,
     },
     /// Ask a web server.
@@ -661,32 +661,32 @@ pub enum WebCommand {
 pub enum PeerCommand {
     /// Ask a member. [`QuestionId::NO_ANSWER`] wants no answer.
     Ask {
-        /// Whom.
+        /// The member that is asked.
         to: AccessPoint,
         /// To be named in the answer.
         question: QuestionId,
-        /// What.
+        /// The question.
         request: Request,
     },
     /// Answer a member.
     Answer {
-        /// Which question.
+        /// The question, by the ticket under which it came.
         ticket: Ticket,
-        /// What.
+        /// The answer.
         response: Response,
     },
     /// Tell every member.
     Publish(Gossip),
     /// A member can be reached here.
     Know {
-        /// Who.
+        /// The member.
         access_point: AccessPoint,
-        /// Where.
+        /// Its addresses, as it told them.
         addresses: Vec<String>,
     },
     /// This came of what the process asked by [`Event::Transfer`]; none if there is no answer.
     Transferred {
-        /// Which question.
+        /// The question, by the number that the process gave it.
         transfer: TransferId,
         /// The answer.
         answer: Option<Response>,
@@ -697,11 +697,11 @@ pub enum PeerCommand {
     Copy(CopyOrder),
     /// Ask a member for all rows of a subnet, or of a host in it; they are judged before they are stored.
     Recover {
-        /// Which.
+        /// The subnet whose rows are wanted.
         subnet: Subnet,
         /// If only those of this host are wanted.
         host: Option<Host>,
-        /// Whom.
+        /// The member that is asked.
         from: AccessPoint,
     },
 }
@@ -711,7 +711,7 @@ pub enum PeerCommand {
 pub enum HierarchyCommand {
     /// Fetch an edition of the hierarchy from members, open it and compare it with ours.
     Gather {
-        /// Which.
+        /// The edition that is wanted.
         edition: Edition,
         /// Who has it.
         from: Vec<AccessPoint>,
@@ -729,7 +729,7 @@ pub enum HierarchyCommand {
     TellManifest {
         /// Whom to answer.
         ticket: Ticket,
-        /// Of which.
+        /// The hash of the file.
         hash: [u8; 32],
     },
     /// Answer with a piece of a file of a hierarchy.

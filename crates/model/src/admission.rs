@@ -7,6 +7,7 @@
 use super::{
     access_point::AccessPoint,
     claim::SIGNATURE_BYTES,
+    half_digest::half,
     opt_out::{StatementHead, StatementId},
     time::WallTime,
 };
@@ -263,10 +264,6 @@ impl Admission {
             Admission::Expulsion(expulsion) => expulsion.serial,
         }
     }
-}
-
-fn half(digest: impl AsRef<[u8]>) -> [u8; 16] {
-    digest.as_ref().first_chunk().copied().unwrap_or_default()
 }
 
 /// The domain separator of the signatures, so that one of them is valid for nothing else. Which kind of statement it is stands in the bytes.

@@ -22,6 +22,7 @@ pub mod failing_pages;
 pub mod fetch;
 pub mod fingerprint;
 pub mod forwarded;
+mod half_digest;
 pub mod ids;
 pub mod journal;
 pub mod links;

@@ -39,6 +39,9 @@ pub const MAX_MESSAGE: usize = 1 << 20;
 /// The largest gossip message, in bytes.
 pub const MAX_GOSSIP: usize = 256 << 10;
 
+/// Bytes that a connection of two members through a third one may carry before it is closed: enough for a whole hand-over.
+pub const MAX_CIRCUIT_BYTES: u64 = 64 << 20;
+
 /// Hosts in one [`Request::Pinned`].
 pub const MAX_PINNED: usize = 256;
 
@@ -52,7 +55,7 @@ pub enum Request {
     Swim(Vec<u8>),
     /// To the host's steward: which address is this host pinned to?
     Locate(Host),
-    /// To an address's coordinator, for an address without an owner: have an owner found. The sender takes the address to lie in this
+    /// To an address's steward, for an address without an owner: have an owner found. The sender takes the address to lie in this
     /// subnet.
     FindOwner(Subnet, ProbeTarget),
     /// From the subnet's steward: please probe this target once; these are the probes of the subnet that came before.
@@ -75,7 +78,7 @@ pub enum Request {
     CompareClaims(#[serde(deserialize_with = "at_most::<_, _, MAX_COMPARED>")] Vec<(MapPart, MapDigest)>),
     /// The sender stops: it leaves the swarm for good (true) or for a while (false).
     Farewell(bool),
-    /// From an address's coordinator to the steward of its subnet: find an owner for this subnet. Until then the receiver holds the
+    /// From an address's steward to the steward of its subnet: find an owner for this subnet. Until then the receiver holds the
     /// address's reservation and alone may have it probed.
     Reserve(Subnet, ProbeTarget),
     /// Send the manifest of the hierarchy file with this hash.

@@ -6,7 +6,7 @@
 //! or "go". Of two statements of one member about one thing the one with the greater revision counts, and of two with one revision that
 //! with the greater digest; dates are shown and decide nothing. What the statements of several members come to is for each member to judge.
 
-use super::{access_point::AccessPoint, claim::SIGNATURE_BYTES, subnet::Subnet, time::WallTime, url::Host};
+use super::{access_point::AccessPoint, claim::SIGNATURE_BYTES, half_digest::half, subnet::Subnet, time::WallTime, url::Host};
 use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -260,10 +260,6 @@ pub struct StatementHead {
 /// The digest of all statements that a member keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementsDigest(pub [u8; 16]);
-
-fn half(digest: impl AsRef<[u8]>) -> [u8; 16] {
-    digest.as_ref().first_chunk().copied().unwrap_or_default()
-}
 
 impl StatementsDigest {
     /// Of these, which are in order.

@@ -14,7 +14,7 @@ use super::packed::{UnpackError, pack, unpack};
 const WINDOW: usize = 16 << 10;
 
 /// Fewer bytes than this are not worth a reference.
-const LEAST: usize = 4;
+const MIN_REPEATED: usize = 4;
 
 /// A number of four bits that says: the rest of it follows.
 const MORE: usize = 15;
@@ -90,7 +90,7 @@ impl Packer {
         while at < self.said.bytes.len() {
             let (back, length) = self.longest_before(at);
             let next = at + length.max(1);
-            if length >= LEAST {
+            if length >= MIN_REPEATED {
                 write_step(steps, &self.said.bytes[new..at], back, length);
                 new = next;
             }
@@ -132,14 +132,14 @@ impl Packer {
 
 /// Where places of the four bytes at this place are remembered; none if there are fewer.
 fn slot_of(bytes: &[u8], place: usize) -> Option<usize> {
-    let four = bytes.get(place..)?.first_chunk::<LEAST>()?;
+    let four = bytes.get(place..)?.first_chunk::<MIN_REPEATED>()?;
     Some((u32::from_le_bytes(*four).wrapping_mul(0x9e37_79b1) >> (u32::BITS - SLOTS_BITS)) as usize)
 }
 
 /// Writes one step; `length` is 0 if nothing repeated follows.
 fn write_step(steps: &mut Vec<u8>, new: &[u8], back: usize, length: usize) {
     // 0 says that nothing follows.
-    let repeated = if length == 0 { 0 } else { length - LEAST + 1 };
+    let repeated = if length == 0 { 0 } else { length - MIN_REPEATED + 1 };
     steps.push((new.len().min(MORE) << 4 | repeated.min(MORE)) as u8);
     write_rest(steps, new.len());
     write_rest(steps, repeated);
@@ -189,7 +189,7 @@ impl Unpacker {
             self.said.bytes.extend_from_slice(bytes);
             if repeated > 0 {
                 let back = read_number(&mut rest)?;
-                self.repeat(back, repeated + LEAST - 1, begin + largest)?;
+                self.repeat(back, repeated + MIN_REPEATED - 1, begin + largest)?;
             }
         }
         if self.said.bytes.len() - begin > largest {

@@ -9,6 +9,7 @@
 use super::{
     access_point::AccessPoint,
     claim::SIGNATURE_BYTES,
+    half_digest::half,
     time::{Millis, WallTime},
     url::{Host, PageUrl},
 };
@@ -236,10 +237,6 @@ pub struct SurveyHead {
 /// The digest of all surveys that a member keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SurveysDigest(pub [u8; 16]);
-
-fn half(digest: impl AsRef<[u8]>) -> [u8; 16] {
-    digest.as_ref().first_chunk().copied().unwrap_or_default()
-}
 
 impl SurveysDigest {
     /// Of these, which are in order.

@@ -32,20 +32,20 @@ pub const MAX_PROPOSED: usize = 128;
 /// Unpublished claims that a voter reports to their owner at a time.
 pub const MAX_REPORTED: usize = 64;
 
-/// Former owners' sets of keepers that an owner hands on ([`KeeperSet::inherited`]).
+/// Former owners' sets of replicas that an owner hands on ([`ReplicaSet::inherited`]).
 pub const MAX_INHERITED: usize = 8;
 
 /// Owners before of whom a vote for a claim tells: the last one, and those of claims that were accepted and may never have been published.
 pub const MAX_BEFORE: usize = 8;
 
-/// Sets of keepers that are handed to the next list: so many take about half of a message.
-pub const MAX_HANDED_KEEPERS: usize = 2_048;
+/// Sets of replicas that are handed to the next list: so many take about half of a message.
+pub const MAX_HANDED_REPLICAS: usize = 2_048;
 
 /// The domain separators of the signatures, so that none is valid for anything else.
 const VOTE_CONTEXT: &[u8] = b"nearcrawl vote 1\0";
 const BALLOT_CONTEXT: &[u8] = b"nearcrawl ballot 1\0";
 const INSTALLED_CONTEXT: &[u8] = b"nearcrawl installed 1\0";
-const KEEPERS_CONTEXT: &[u8] = b"nearcrawl keepers 1\0";
+const REPLICAS_CONTEXT: &[u8] = b"nearcrawl keepers 1\0";
 const PART_CONTEXT: &[u8] = b"nearcrawl part 1\0";
 
 /// The voters. Lists are numbered from 1; each is agreed on by the voters of the one before and by its own.
@@ -359,7 +359,7 @@ impl SignedPart {
     }
 }
 
-/// Of two sets of keepers of one owner the greater one is the later one.
+/// Of two sets of replicas of one owner the greater one is the later one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SetNumber {
     /// The term of the owner's lease; 0 if it has named nobody.
@@ -370,17 +370,17 @@ pub struct SetNumber {
 
 /// Members each of which has all that a former owner recorded of what was taken over from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InheritedKeepers {
+pub struct InheritedReplicas {
     /// They; at most [`MAX_NAMED`].
     #[serde(deserialize_with = "at_most::<_, _, MAX_NAMED>")]
     pub members: Vec<NamedReplica>,
-    /// For how long an heir waits for one of them, in seconds.
+    /// For how long a successor waits for one of them, in seconds.
     pub patience_s: u32,
 }
 
 /// Who has what an owner recorded, as the owner says and its voters keep it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeeperSet {
+pub struct ReplicaSet {
     /// The owner.
     pub owner: AccessPoint,
     /// Which of its sets this is.
@@ -390,33 +390,33 @@ pub struct KeeperSet {
     pub members: Vec<NamedReplica>,
     /// Of what the owner took over from others and has not copied to all of these yet: one of each set has it. At most [`MAX_INHERITED`].
     #[serde(deserialize_with = "at_most::<_, _, MAX_INHERITED>")]
-    pub inherited: Vec<InheritedKeepers>,
+    pub inherited: Vec<InheritedReplicas>,
 }
 
 /// The same, signed by the owner: a voter that lies can only withhold it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SignedKeepers {
+pub struct SignedReplicas {
     /// What is signed.
-    pub keepers: KeeperSet,
+    pub replicas: ReplicaSet,
     /// Ed25519, 64 bytes.
     pub signature: Vec<u8>,
 }
 
-impl SignedKeepers {
+impl SignedReplicas {
     /// The owner signs.
-    pub fn sign(keepers: KeeperSet, key: &SigningKey) -> SignedKeepers {
-        let signature = Endorsed::sign(KEEPERS_CONTEXT, &keepers, key).signature;
-        SignedKeepers { keepers, signature }
+    pub fn sign(replicas: ReplicaSet, key: &SigningKey) -> SignedReplicas {
+        let signature = Endorsed::sign(REPLICAS_CONTEXT, &replicas, key).signature;
+        SignedReplicas { replicas, signature }
     }
 
     /// Whether the owner signed it.
     pub fn holds(&self) -> bool {
-        Endorsed { voter: self.keepers.owner, signature: self.signature.clone() }.holds(KEEPERS_CONTEXT, &self.keepers)
+        Endorsed { voter: self.replicas.owner, signature: self.signature.clone() }.holds(REPLICAS_CONTEXT, &self.replicas)
     }
 
     /// Which of its owner's sets this is.
     pub fn number(&self) -> SetNumber {
-        self.keepers.number
+        self.replicas.number
     }
 }
 
@@ -440,10 +440,10 @@ pub struct Renewal {
     pub installed: u64,
     /// Whether the owner leaves for good: it is not to be a voter any longer.
     pub leaving: bool,
-    /// The last of its sets of keepers that the owner knows of.
+    /// The last of its sets of replicas that the owner knows of.
     pub known: SetNumber,
     /// That set, if the voter has not answered yet that it has it.
-    pub keepers: Option<Box<SignedKeepers>>,
+    pub replicas: Option<Box<SignedReplicas>>,
 }
 
 /// What a voter answers to a [`Renewal`] that it grants.
@@ -451,10 +451,10 @@ pub struct Renewal {
 pub struct Grant {
     /// Claims of this owner that were accepted here and never heard of again: subnet, epoch.
     pub unpublished: Vec<(Subnet, u64)>,
-    /// The last of the owner's sets of keepers that this voter has stored.
+    /// The last of the owner's sets of replicas that this voter has stored.
     pub stored: SetNumber,
     /// That set, if the owner does not know it: its disk was lost, or it has just started.
-    pub keepers: Option<Box<SignedKeepers>>,
+    pub replicas: Option<Box<SignedReplicas>>,
 }
 
 /// A voter's answer to a [`Renewal`].
@@ -477,7 +477,7 @@ pub enum Renewed {
 /// What a voter says to one claim of a [`crate::message::Proposal`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Vote {
-    /// Accepted, durably. Which of the sets of keepers in the same answer are of owners before: their places.
+    /// Accepted, durably. Which of the sets of replicas in the same answer are of owners before: their places.
     Accepted(Endorsed, #[serde(deserialize_with = "at_most::<_, _, MAX_BEFORE>")] Vec<u16>),
     /// Another owner holds it, or a claim of it is being decided.
     Owned,
@@ -490,9 +490,9 @@ pub enum Vote {
 /// A voter's answer to a [`crate::message::Proposal`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Voted {
-    /// One vote a claim, in the order of the proposal; and the last sets of keepers of the owners before, as far as this voter knows them, at
-    /// most [`MAX_PROPOSED`].
-    Votes(Vec<Vote>, #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")] Vec<SignedKeepers>),
+    /// One vote a claim, in the order of the proposal; and the last sets of replicas of the owners before, as far as this voter knows them,
+    /// at most [`MAX_PROPOSED`].
+    Votes(Vec<Vote>, #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")] Vec<SignedReplicas>),
     /// This voter changes to another list at the moment, or has too much to do.
     Later,
     /// The sender holds no lease here.
@@ -521,9 +521,9 @@ pub struct HandedOver {
     pub rows: Vec<AcceptedRow>,
     /// The last ended terms of owners.
     pub ended: Vec<(AccessPoint, u64)>,
-    /// The last sets of keepers of owners, at most [`MAX_HANDED_KEEPERS`].
-    #[serde(deserialize_with = "at_most::<_, _, MAX_HANDED_KEEPERS>")]
-    pub keepers: Vec<SignedKeepers>,
+    /// The last sets of replicas of owners, at most [`MAX_HANDED_REPLICAS`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_HANDED_REPLICAS>")]
+    pub replicas: Vec<SignedReplicas>,
 }
 
 /// A step of the choice of the list after `number`.

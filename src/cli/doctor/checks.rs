@@ -29,7 +29,7 @@ const ENOUGH_DISK: u64 = 2 << 30;
 const OTHER_FILES: u64 = 512;
 
 /// How long a member may take to answer, connecting included.
-const PATIENCE: Duration = Duration::from_secs(15);
+const MEMBER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What the daemon will do, in sentences.
 pub(super) fn intent(config: &Config) -> Vec<String> {
@@ -237,7 +237,7 @@ async fn asked(config: &Config, checked: Option<&StartChecks>, status: Option<&S
     // The daemon that runs knows more than a program that is no member: whether it was let in.
     let refused = status.and_then(|status| status.connection_errors_text.as_ref()).filter(|why| why.contains("refuses this access point"));
     let reader = reachability::reader(config, key);
-    match Reader::connect(&reader, member, PATIENCE).await {
+    match Reader::connect(&reader, member, MEMBER_TIMEOUT).await {
         Ok(_) if refused.is_some() => {
             let found = format!("{member} answers, but this access point is not let in: {}", refused.map_or("", String::as_str));
             Finding::new("member", State::Failed, found)

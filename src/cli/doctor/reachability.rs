@@ -19,7 +19,7 @@ use std::{collections::BTreeSet, net::IpAddr, time::Duration};
 const CHECK: &str = "reachability";
 
 /// How long a member may take to connect to here, being asked included.
-const PATIENCE: Duration = Duration::from_secs(20);
+const DIAL_BACK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Members that are asked, one after another, until one has tried.
 const MAX_ASKED: usize = 3;
@@ -134,7 +134,7 @@ pub(super) async fn tried(config: &Config, checked: Option<&StartChecks>, is_fre
     let reader = reader(config, checked.and_then(StartChecks::pre_shared_key));
     let mut last = None;
     for member in config.swarm.bootstrap.iter().take(MAX_ASKED) {
-        match seen_from(&reader, member, &config.swarm.listen, PATIENCE).await {
+        match seen_from(&reader, member, &config.swarm.listen, DIAL_BACK_TIMEOUT).await {
             Ok(found) if found.seen.is_some() => return outcome(config, &found),
             Ok(_) => last = Some(format!("{member} does not try for programs that are no members, or tries for too many at the moment")),
             Err(OutsideError::Listen(why)) => last = Some(why.to_string()),

@@ -14,7 +14,7 @@ use crate::{
     },
     node::{
         clock,
-        remote_results::{NoResults, PATIENCE, no_answer, refused},
+        remote_results::{MEMBER_TIMEOUT, NoResults, no_answer, refused},
     },
 };
 use clap::Args;
@@ -136,7 +136,7 @@ async fn asked(member: &str, query: RequestsQuery) -> Result<RequestsView, Comma
     let unavailable = |why: NoResults| {
         CommandError::new(Exit::Unavailable, why.to_string()).hint("`nearcrawl members` shows where members can be reached")
     };
-    match ask_public(member.trim(), PublicRequest::RequestsMade(query), PATIENCE).await {
+    match ask_public(member.trim(), PublicRequest::RequestsMade(query), MEMBER_TIMEOUT).await {
         Ok(PublicResponse::RequestsMade(view)) => Ok(*view),
         Ok(other) => Err(unavailable(refused(member, other))),
         Err(why) => Err(unavailable(no_answer(member, &why))),

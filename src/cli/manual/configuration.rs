@@ -17,9 +17,9 @@ pub(super) fn page(out: &mut Vec<u8>) -> io::Result<()> {
     writeln!(out, ".SH DESCRIPTION")?;
     writeln!(
         out,
-        "A TOML file. Every key may be left out, and then has the default given here. \\fBnearcrawl check\\fR explains what is wrong with a \
-         file, line by line. Durations are written \"50ms\", \"45s\", \"10m\", \"12h\", \"7d\"; sizes \"64KiB\", \"8MiB\", \"1GiB\". Relative \
-         paths are relative to the file's directory."
+        "A TOML file. Every key may be left out, and then has the default given here, or no value where an example is given. \
+         \\fBnearcrawl check\\fR explains what is wrong with a file, line by line. Durations are written \"50ms\", \"45s\", \"10m\", \
+         \"12h\", \"7d\"; sizes \"64KiB\", \"8MiB\", \"1GiB\". Relative paths are relative to the file's directory."
     )?;
     for entry in explained() {
         match entry {

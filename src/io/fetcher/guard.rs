@@ -60,7 +60,7 @@ const IN_PAGE: &[(&str, Guard)] = &[
 ];
 
 /// Challenges are small and lead nowhere. Pages that are larger or have more links are not searched.
-const LARGEST: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 const MAX_LINKS: usize = 8;
 
 /// Whether the head of an answer is a challenge's.
@@ -79,7 +79,7 @@ fn says(headers: &HeaderMap, name: &str, part: &str) -> bool {
 
 /// Whose challenge a page with so many links is, if it is one.
 pub fn challenger(page: &[u8], links: usize) -> Option<Guard> {
-    let mut marks = IN_PAGE.iter().filter(|_| links <= MAX_LINKS && page.len() <= LARGEST);
+    let mut marks = IN_PAGE.iter().filter(|_| links <= MAX_LINKS && page.len() <= MAX_BYTES);
     marks.find(|(text, _)| memmem::find(page, text.as_bytes()).is_some()).map(|(_, vendor)| *vendor)
 }
 
@@ -115,7 +115,7 @@ mod tests {
         let challenge = b"<title>Just a moment...</title><script>window._cf_chl_opt = {}</script>";
         assert_eq!(challenger(challenge, 1), Some(Guard::Cloudflare));
         assert_eq!(challenger(challenge, 30), None, "a page with links leads on");
-        assert_eq!(challenger(&[challenge.as_slice(), &[b' '; LARGEST]].concat(), 1), None);
+        assert_eq!(challenger(&[challenge.as_slice(), &[b' '; MAX_BYTES]].concat(), 1), None);
         assert_eq!(challenger(b"<script src=/cdn-cgi/challenge-platform/scripts/jsd/main.js></script>", 0), None);
     }
 }

@@ -7,13 +7,13 @@ mod buffers;
 mod certificate;
 mod config;
 mod connection;
+mod connection_slots;
 mod decode;
 pub mod dial;
 mod exchange;
 mod facts;
 mod guard;
 mod head;
-mod lanes;
 mod limits;
 mod pace;
 pub mod tls;
@@ -27,10 +27,10 @@ pub(crate) use units::{micros, millis};
 use super::tasks::{self, TaskKind};
 use buffers::Buffers;
 use connection::{Connection, Line, Opening};
+use connection_slots::{ConnectionSlot, ConnectionSlots};
 use exchange::{Exchange, Manners, NoHead, Unread};
 pub use head::MAX_RETRY_AFTER;
 use hyper::header::HeaderValue;
-use lanes::Lanes;
 use nearcrawl_model::{
     address::AddressPolicy,
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchReport, FetchRule},
@@ -63,7 +63,7 @@ pub struct Fetcher(Arc<Inner>);
 struct Inner {
     manners: Manners,
     opening: Opening,
-    lanes: Lanes,
+    slots: ConnectionSlots,
     sweeping: AtomicBool,
 }
 
@@ -92,7 +92,7 @@ impl Fetcher {
             wire: Arc::new(Wire::paced(rate, unread)),
         };
         let manners = Manners { user_agent: agent, product, from, limits, key, evaluate, buffers: Buffers::default() };
-        Ok(Fetcher(Arc::new(Inner { manners, opening, lanes: Lanes::default(), sweeping: AtomicBool::new(false) })))
+        Ok(Fetcher(Arc::new(Inner { manners, opening, slots: ConnectionSlots::default(), sweeping: AtomicBool::new(false) })))
     }
 
     /// Whether it looks for failures in each page.
@@ -118,16 +118,16 @@ impl Fetcher {
             return report(order, failed(FetchError::Cancelled, Duration::ZERO));
         }
         self.start_sweeping();
-        let lane = self.0.lanes.enter(address.ip());
-        let stopped = lane.stopped();
+        let slot = self.0.slots.enter(address.ip());
+        let stopped = slot.stopped();
         let begun = Instant::now();
         let asked = {
             // Polled where it stands: wrapped by value, it would be copied into each future around it, several times for each page.
             let speaking = pin!(async {
-                let mut slot = lane.slot.lock().await;
-                let (exchange, page) = self.0.speak(&mut slot, address, &order).await;
-                let _reading = lane.reading.lock().await;
-                drop(slot);
+                let mut connection = slot.connection.lock().await;
+                let (exchange, page) = self.0.speak(&mut connection, address, &order).await;
+                let _reading = slot.reading.lock().await;
+                drop(connection);
                 let Some(page) = page else { return exchange };
                 on_body(millis(exchange.took));
                 tokio::task::yield_now().await;
@@ -147,18 +147,18 @@ impl Fetcher {
         let exchange = match asked {
             Ok(exchange) => exchange,
             Err(_) => {
-                self.close_kept(&lane).await;
+                self.close_kept(&slot).await;
                 failed(FetchError::Crashed, begun.elapsed())
             }
         };
-        self.0.lanes.leave(address.ip(), lane);
+        self.0.slots.leave(address.ip(), slot);
         report(order, exchange)
     }
 
     /// Closes the connection that a panic may have left in the middle of an answer, unless another request uses it by now.
-    async fn close_kept(&self, lane: &lanes::Lane) {
-        if let Ok(mut slot) = lane.slot.try_lock()
-            && let Some(connection) = slot.take()
+    async fn close_kept(&self, slot: &ConnectionSlot) {
+        if let Ok(mut kept) = slot.connection.try_lock()
+            && let Some(connection) = kept.take()
         {
             connection.close().await;
         }
@@ -166,12 +166,12 @@ impl Fetcher {
 
     /// Cancels what is under way at an address and closes the connection to it; returns when it is closed.
     pub async fn close(&self, address: IpAddr) {
-        self.0.lanes.close(address.to_canonical()).await;
+        self.0.slots.close(address.to_canonical()).await;
     }
 
     /// Cancels everything under way and closes all connections; returns when they are closed.
     pub async fn close_all(&self) {
-        self.0.lanes.close_all().await;
+        self.0.slots.close_all().await;
     }
 
     /// The bytes of all its connections.
@@ -195,8 +195,8 @@ impl Fetcher {
     }
 
     /// How many addresses are spoken to, waited for, or have a kept connection.
-    pub fn lanes(&self) -> usize {
-        self.0.lanes.count()
+    pub fn connection_slots(&self) -> usize {
+        self.0.slots.count()
     }
 
     /// The task that closes idle connections begins with the first request and ends with the last clone of the fetcher.
@@ -222,7 +222,7 @@ async fn sweep(inner: Weak<Inner>, idle: Duration) {
     loop {
         tokio::time::sleep(pause).await;
         let Some(inner) = inner.upgrade() else { return };
-        inner.lanes.sweep(idle).await;
+        inner.slots.sweep(idle).await;
     }
 }
 

@@ -21,12 +21,12 @@ const BURST: Duration = Duration::from_millis(50);
 const PIECES: u64 = 64;
 
 /// The least and the greatest piece, in bytes: a segment of TCP, and what a socket holds.
-const LEAST_PIECE: u64 = 1_448;
-const MOST_PIECE: u64 = 256 << 10;
+const MIN_PIECE: u64 = 1_448;
+const MAX_PIECE: u64 = 256 << 10;
 
 /// Bytes that may wait in the system's buffer of each connection, besides: they are on the wire before they are read.
-const LEAST_BUFFER: u64 = 16 << 10;
-const MOST_BUFFER: u64 = 1 << 20;
+const MIN_BUFFER: u64 = 16 << 10;
+const MAX_BUFFER: u64 = 1 << 20;
 
 /// A rate of bytes a second.
 #[derive(Debug)]
@@ -54,12 +54,12 @@ impl Pace {
 
     /// How many bytes a socket's own buffer is to hold.
     pub fn buffer(&self) -> u32 {
-        (self.rate / 8).clamp(LEAST_BUFFER, MOST_BUFFER) as u32
+        (self.rate / 8).clamp(MIN_BUFFER, MAX_BUFFER) as u32
     }
 
     /// The next piece: behind all that were handed out.
     pub fn piece(&self) -> Piece {
-        let bytes = (self.rate / PIECES).clamp(LEAST_PIECE, MOST_PIECE);
+        let bytes = (self.rate / PIECES).clamp(MIN_PIECE, MAX_PIECE);
         let start = self.add(self.nanos(bytes));
         Piece { bytes, from: self.made + Duration::from_nanos(start) }
     }

@@ -108,9 +108,9 @@ impl StoreError {
     pub fn exit_status(&self) -> u8 {
         match self {
             StoreError::StateDamaged { .. } => 74,
+            StoreError::NoSpace(_) => 75,
             // To be started again: the next start repairs what can be repaired.
-            StoreError::NoSpace(_)
-            | StoreError::CacheDamaged { .. }
+            StoreError::CacheDamaged { .. }
             | StoreError::Io(_)
             | StoreError::Closed
             | StoreError::MalformedClaim

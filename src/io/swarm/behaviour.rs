@@ -20,7 +20,7 @@ use libp2p::{
     request_response::{self, ProtocolSupport},
     swarm::NetworkBehaviour,
 };
-use nearcrawl_model::message::{MAX_GOSSIP, MAX_MESSAGE, PublicRequest, PublicResponse, Request, Response};
+use nearcrawl_model::message::{MAX_CIRCUIT_BYTES, MAX_GOSSIP, MAX_MESSAGE, PublicRequest, PublicResponse, Request, Response};
 use std::{sync::Arc, time::Duration};
 
 /// How long a hello may take.
@@ -141,7 +141,7 @@ fn relay_limits() -> relay::Config {
         // in libp2p-relay 0.22.
         reservation_duration: Duration::from_secs(30 * 86_400),
         max_circuit_duration: Duration::from_secs(3600),
-        max_circuit_bytes: 64 << 20,
+        max_circuit_bytes: MAX_CIRCUIT_BYTES,
         ..relay::Config::default()
     }
 }

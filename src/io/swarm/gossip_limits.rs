@@ -28,7 +28,7 @@ const TOLD_OF_UNKNOWN: (u32, u32) = (100, 10);
 const PASSED_ON: (u32, u32) = (500, 150);
 
 /// Messages beyond its limits after which a member is shut out, and by how many a second that is forgiven.
-pub(super) const PATIENCE: (u32, u32) = (2000, 20);
+pub(super) const MAX_EXCESS: (u32, u32) = (2000, 20);
 
 /// Authors whose buckets are kept.
 const MAX_AUTHORS: usize = 4096;

@@ -3,7 +3,7 @@
 use super::{
     channel::Channel,
     config::SwarmConfig,
-    gossip_limits::{PATIENCE, Sender},
+    gossip_limits::{MAX_EXCESS, Sender},
     hello::{Hello, HelloAnswer},
     protocol::PROTOCOL,
     rate::TokenBucket,
@@ -130,7 +130,7 @@ impl Peer {
             swim: TokenBucket::new(400, 100, now),
             gossip: Sender::new(now),
             bytes: TokenBucket::new(MAX_REQUEST_BYTES.0, MAX_REQUEST_BYTES.1, now),
-            patience: TokenBucket::new(PATIENCE.0, PATIENCE.1, now),
+            patience: TokenBucket::new(MAX_EXCESS.0, MAX_EXCESS.1, now),
         }
     }
 

@@ -48,7 +48,7 @@ use tokio::{
     sync::mpsc,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const WITHIN: Duration = Duration::from_secs(20);
 const SECRETS: SwarmSecrets = SwarmSecrets { swarm: [7; 16], fingerprint_key: FingerprintKey([8; 16]) };
 
 /// One daemon's swarm, with the events that were passed over while waiting for another one.
@@ -93,7 +93,7 @@ impl Daemon {
                 self.passed.push_back(event);
             }
         };
-        let found = tokio::time::timeout(PATIENCE, search).await.ok();
+        let found = tokio::time::timeout(WITHIN, search).await.ok();
         found.unwrap_or_else(|| panic!("{:?} waited in vain; it saw {:?}", self.handle.me(), self.passed))
     }
 
@@ -149,7 +149,7 @@ impl Daemon {
     async fn stop(mut self) {
         self.tell(SwarmCommand::Stop);
         let ended = async { while self.events.recv().await.is_some() {} };
-        tokio::time::timeout(PATIENCE, ended).await.expect("it ends");
+        tokio::time::timeout(WITHIN, ended).await.expect("it ends");
     }
 }
 
@@ -439,7 +439,7 @@ async fn dials_beyond_the_limit_are_refused_and_counted() {
 async fn a_reader_reads_without_being_a_member() {
     let mut first = Daemon::start(51, config(51)).await;
     let address = first.address.clone();
-    let reading = tokio::spawn(async move { ask_public(&address, PublicRequest::Results, PATIENCE).await });
+    let reading = tokio::spawn(async move { ask_public(&address, PublicRequest::Results, WITHIN).await });
     let ticket = first.find(|event| if let SwarmEvent::PublicAsked { ticket, .. } = event { Some(*ticket) } else { None }).await;
     let answer = PublicResponse::Refused("members only".to_owned());
     first.tell(SwarmCommand::AnswerPublic { ticket, response: answer.clone() });
@@ -448,8 +448,8 @@ async fn a_reader_reads_without_being_a_member() {
     let meter = &first.handle.counters().meter;
     assert!(meter.moved() > 0 && meter.of_strangers() == meter.moved(), "{meter:?}");
     assert!(first.passed.iter().all(own), "a reader passes nothing on: {:?}", first.passed);
-    assert!(matches!(ask_public("/ip4/127.0.77.52/tcp/9", PublicRequest::Results, PATIENCE).await, Err(AskError::Unreachable(_))));
-    assert!(matches!(ask_public("nonsense", PublicRequest::Results, PATIENCE).await, Err(AskError::Unreachable(_))));
+    assert!(matches!(ask_public("/ip4/127.0.77.52/tcp/9", PublicRequest::Results, WITHIN).await, Err(AskError::Unreachable(_))));
+    assert!(matches!(ask_public("nonsense", PublicRequest::Results, WITHIN).await, Err(AskError::Unreachable(_))));
     first.stop().await;
 }
 
@@ -457,8 +457,7 @@ async fn a_reader_reads_without_being_a_member() {
 async fn a_pre_shared_key_keeps_out_who_does_not_have_it() {
     let mut first = Daemon::start(61, SwarmConfig { pre_shared_key: Some([3; 32]), ..config(61) }).await;
     let mut second = Daemon::start(62, SwarmConfig { pre_shared_key: Some([3; 32]), ..config(62) }).await;
-    let outsider =
-        tokio::time::timeout(PATIENCE, ask_public(&first.address, PublicRequest::Results, Duration::from_secs(15))).await.unwrap();
+    let outsider = tokio::time::timeout(WITHIN, ask_public(&first.address, PublicRequest::Results, Duration::from_secs(15))).await.unwrap();
     assert!(outsider.is_err(), "{outsider:?}");
     second.dial(&first);
     second.connected(first.me()).await;
@@ -527,7 +526,7 @@ impl Rude {
             transport,
             behaviour,
             keypair.public().to_peer_id(),
-            swarm_of::Config::with_tokio_executor().with_idle_connection_timeout(PATIENCE),
+            swarm_of::Config::with_tokio_executor().with_idle_connection_timeout(WITHIN),
         )
     }
 
@@ -554,7 +553,7 @@ impl Rude {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, search).await.expect("it happens")
+        tokio::time::timeout(WITHIN, search).await.expect("it happens")
     }
 
     async fn connect(rude: &mut swarm_of::Swarm<Rude>, daemon: &Daemon) -> libp2p::PeerId {
@@ -656,7 +655,7 @@ async fn who_was_refused_is_hung_up_on_however_often_it_says_hello() {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, ended).await.expect("the connection ends");
+    tokio::time::timeout(WITHIN, ended).await.expect("the connection ends");
     assert!(matches!(first.refused().await, HelloError::OtherSwarm { .. }));
     first.stop().await;
 }

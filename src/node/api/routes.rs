@@ -159,7 +159,7 @@ pub async fn results(State(context): State<Context>, asked: Asked<ResultsQuery>)
 }
 
 /// How long an answer of the members is waited for.
-const DISTINCT_PATIENCE: Duration = Duration::from_secs(3);
+const DISTINCT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How old an answer may be that is not asked for anew.
 const DISTINCT_HOLDS: Millis = 2_000;
@@ -169,7 +169,7 @@ const DISTINCT_HOLDS: Millis = 2_000;
 #[utoipa::path(get, path = "/api/distinct",
     responses((status = 200, body = DistinctView), (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
 pub async fn distinct(State(context): State<Context>) -> Result<Json<DistinctView>, RequestError> {
-    let until = Instant::now() + DISTINCT_PATIENCE;
+    let until = Instant::now() + DISTINCT_TIMEOUT;
     loop {
         let view = context.queries.ask(Query::Distinct).await?;
         if view.age_ms.is_some_and(|age| age <= DISTINCT_HOLDS) || Instant::now() >= until {

@@ -1,6 +1,11 @@
 //! Tests of the API over real sockets.
 
-use super::{Api, Token, description::Description, error::ErrorView, fake::FakeNode};
+use super::{
+    Api, Token,
+    description::Description,
+    error::ErrorView,
+    fake::{self, FakeNode},
+};
 use crate::{
     io::tasks::{self, TaskKind},
     node::{
@@ -12,7 +17,7 @@ use crate::{
 };
 use nearcrawl_model::{
     summary::{Dimension, SwarmResults},
-    view::{MemberView, OwnershipView, SeedView, ServersPage, StatusView, WhyView},
+    view::{MemberView, OwnershipView, SeedView, ServersPage, State, StatusView, WhyView},
 };
 use reqwest::{Client, StatusCode, header};
 use serde_json::Value;
@@ -403,6 +408,18 @@ async fn metrics_are_well_formed_and_follow_the_status() {
         assert!(text.lines().any(|l| l == line), "{line} is missing in\n{text}");
     }
     node.end().await;
+}
+
+#[test]
+fn of_the_series_of_states_exactly_that_of_the_present_one_is_1() {
+    let metrics = Metrics::new();
+    for state in State::ALL {
+        metrics.update(&StatusView { state, ..fake::status(0) });
+        let text = metrics.text();
+        let series: Vec<&str> = text.lines().filter(|line| line.starts_with("nearcrawl_state{")).collect();
+        let ones: Vec<&str> = series.iter().copied().filter(|line| !line.ends_with(" 0")).collect();
+        assert_eq!((series.len(), ones), (State::ALL.len(), vec![format!("nearcrawl_state{{state=\"{}\"}} 1", state.name()).as_str()]));
+    }
 }
 
 #[tokio::test]

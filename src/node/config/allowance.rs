@@ -46,37 +46,37 @@ impl Default for AllowanceConfig {
 }
 
 /// The least and the most bytes of a limit: with less, not one page may fit.
-const LEAST: u64 = 16 << 20;
-const MOST: u64 = 1 << 50;
+const MIN_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 1 << 50;
 
 /// The least and the most bytes a second: with less a long page would keep its server for minutes.
-const SLOWEST: u64 = 16 << 10;
-const FASTEST: u64 = 1 << 40;
+const MIN_RATE: u64 = 16 << 10;
+const MAX_RATE: u64 = 1 << 40;
 
 /// The least and the most memory: no daemon starts with less.
-const LEAST_MEMORY: u64 = 4 << 20;
-const MOST_MEMORY: u64 = 1 << 44;
+const MIN_MEMORY: u64 = 4 << 20;
+const MAX_MEMORY: u64 = 1 << 44;
 
 /// When a limit is reached nothing more is read, but what has come by then was on the line: at all connections together at most one byte in so
 /// many of the limit, as long as each may hold the least.
 const SHARE_UNREAD: u64 = 200;
-const LEAST_UNREAD: u64 = 16 << 10;
-const MOST_UNREAD: u64 = 1 << 20;
+const MIN_UNREAD: u64 = 16 << 10;
+const MAX_UNREAD: u64 = 1 << 20;
 
 /// More windows than that are a mistake.
 const MAX_WINDOWS: usize = 100;
 
 impl AllowanceConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> AllowanceConfig {
-        let size = |value: &DeValue<'_>| values::size(LEAST..=MOST)(value).map(Some);
-        let rate = |value: &DeValue<'_>| values::size(SLOWEST..=FASTEST)(value).map(Some);
+        let size = |value: &DeValue<'_>| values::size(MIN_BYTES..=MAX_BYTES)(value).map(Some);
+        let rate = |value: &DeValue<'_>| values::size(MIN_RATE..=MAX_RATE)(value).map(Some);
         let ahead = values::duration(Duration::ZERO..=Duration::from_secs(7_200));
         let config = AllowanceConfig {
             crawl_per_day: section.take("crawl_per_day", None, size),
             crawl_per_month: section.take("crawl_per_month", None, size),
             crawl_rate: section.take("crawl_rate", None, rate),
             swarm_per_day: section.take("swarm_per_day", None, size),
-            memory: section.take("memory", None, |value| values::size(LEAST_MEMORY..=MOST_MEMORY)(value).map(Some)),
+            memory: section.take("memory", None, |value| values::size(MIN_MEMORY..=MAX_MEMORY)(value).map(Some)),
             hand_over_before: section.take("hand_over_before", Duration::from_secs(600), ahead),
             hours: section.list("hours", Vec::new(), windows).into_iter().flatten().collect(),
             time_zone: section.take("time_zone", None, time_zone),
@@ -96,7 +96,7 @@ impl AllowanceConfig {
     pub fn unread_at_each(&self, connections: u32) -> Option<u32> {
         let limit = self.crawl_per_day.into_iter().chain(self.crawl_per_month).min()?;
         let each = limit / SHARE_UNREAD / u64::from(connections.max(1));
-        u32::try_from(each.clamp(LEAST_UNREAD, MOST_UNREAD)).ok()
+        u32::try_from(each.clamp(MIN_UNREAD, MAX_UNREAD)).ok()
     }
 }
 

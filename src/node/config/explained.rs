@@ -1,6 +1,7 @@
 //! Explanations of all keys, read from the packaged example.
 
-/// The example that is packaged with the daemon: every key with its default, explained by the comment before it.
+/// The example that is packaged with the daemon: every key with its default, or an example value where the comment before it
+/// says "No default".
 pub(crate) const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");
 
 /// What the example file says, in its order.

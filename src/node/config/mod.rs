@@ -73,7 +73,7 @@ const REQUESTS: &str = "requests";
 const MAX_CONFIG: u64 = 1 << 20;
 
 /// With less of `allowance.crawl_rate` for each connection, in bytes a second, it is warned.
-const LEAST_SHARE: u64 = 1 << 10;
+const MIN_SHARE: u64 = 1 << 10;
 
 /// What the operator decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -326,7 +326,7 @@ impl Config {
             ));
         }
         let share = self.allowance.crawl_rate.map(|rate| rate / u64::from(self.crawl.max_parallel.max(1)));
-        if share.is_some_and(|share| share < LEAST_SHARE) {
+        if share.is_some_and(|share| share < MIN_SHARE) {
             warnings.push(format!(
                 "allowance.crawl_rate leaves each of the {} connections of crawl.max_parallel less than 1 KiB a second when all are busy; servers \
                  may hang up on readers that are so slow: lower crawl.max_parallel",

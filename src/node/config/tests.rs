@@ -1,12 +1,13 @@
 //! Tests that mistakes are explained, and that the defaults hold.
 
-use super::{renamed::RENAMED, *};
+use super::{
+    explained::{EXAMPLE, Entry, explained},
+    renamed::RENAMED,
+    *,
+};
 use std::{net::SocketAddr, time::Duration};
 
-/// The example that is packaged with the daemon.
-const EXAMPLE: &str = include_str!("../../../nearcrawl.example.toml");
-
-/// Keys that have no default: the example shows how a value would look.
+/// Keys that have no default: the example shows how a value would look. Its comment says "No default", by which the manual and the page know.
 const WITHOUT_DEFAULT: [&str; 11] = [
     "swarm = ",
     "pre_shared_key_file",
@@ -355,6 +356,17 @@ fn the_example_names_every_key_and_shows_the_defaults() {
     let mut on = parse(&example_switched_on(&WITHOUT_DEFAULT)).unwrap();
     on.state_dir = Config::default().state_dir;
     assert_eq!(on, Config::default(), "a value in the example is not the default");
+}
+
+#[test]
+fn the_example_says_which_keys_have_no_default() {
+    for entry in explained() {
+        let Entry::Keys { section, keys, meaning } = entry else { continue };
+        for (key, value) in keys {
+            let has_none = WITHOUT_DEFAULT.iter().any(|skip| format!("{key} = {value}").starts_with(skip));
+            assert_eq!(meaning.contains("No default: "), has_none, "{section}.{key} = {value}: {meaning}");
+        }
+    }
 }
 
 #[test]

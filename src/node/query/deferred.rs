@@ -15,10 +15,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// For how long, at most. Looking up a name may take longer; the same query again is then answered at once.
-const PATIENCE: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// For how long a proof is waited for, less than who asked waits.
-const PROOF_PATIENCE: Duration = Duration::from_secs(9);
+const PROOF_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// How often is looked whether the waiting queries wait for the store, which nothing announces.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
@@ -46,22 +46,22 @@ impl DeferredQueries {
 
     /// Has this question wait.
     pub fn wait(&mut self, subject: Subject, reply: Reply<WhyView>) {
-        self.waiting.push((subject, reply, Instant::now() + PATIENCE));
+        self.waiting.push((subject, reply, Instant::now() + ANSWER_TIMEOUT));
     }
 
     /// Has the question for a table wait.
     pub fn wait_for_table(&mut self, by: Pair, reply: Reply<CrossTableView>) {
-        self.tables.push((by, reply, Instant::now() + PATIENCE));
+        self.tables.push((by, reply, Instant::now() + ANSWER_TIMEOUT));
     }
 
     /// Has the question wait until a survey of ours is stored.
     pub fn wait_for_survey(&mut self, made: Made, reply: SurveyReply) {
-        self.surveys.push((made, reply, Instant::now() + PATIENCE));
+        self.surveys.push((made, reply, Instant::now() + ANSWER_TIMEOUT));
     }
 
     /// Has the question wait until the proof was looked for, and what follows from that is stored.
     pub fn wait_for_proof(&mut self, number: u64, reply: OptOutReply) {
-        self.opt_outs.push((number, reply, Instant::now() + PROOF_PATIENCE));
+        self.opt_outs.push((number, reply, Instant::now() + PROOF_TIMEOUT));
     }
 
     /// Answers those whose proofs were looked for, and those that have waited long enough.
@@ -77,7 +77,7 @@ impl DeferredQueries {
 
     /// Has the question wait until a certificate or an expulsion is stored.
     pub fn wait_for_admission(&mut self, number: u64, reply: AdmissionReply) {
-        self.admissions.push((number, reply, Instant::now() + PATIENCE));
+        self.admissions.push((number, reply, Instant::now() + ANSWER_TIMEOUT));
     }
 
     /// Answers those whose certificates and expulsions are stored, and those that have waited long enough.

@@ -8,7 +8,7 @@ use crate::io::{
     swarm::{Reachability, Reached, SwarmCounters, SwarmHandle, SwarmSecrets},
     tasks,
 };
-use crate::node::{config::Config, executor::Executor};
+use crate::node::{clock::millis, config::Config, executor::Executor};
 use nearcrawl_core::{
     crawler::Crawler,
     event::{AdmissionEvent, Event, OptOutEvent, SurveyEvent},
@@ -615,10 +615,6 @@ pub fn seed_refusal(denied: &nearcrawl_core::crawl::scope::Scope, policy: &Addre
         Err(AddressError::Denied) => Some("the address is in a range that the configuration denies (crawl.deny_ranges)".to_owned()),
         Err(why) => Some(format!("{why}, which is not crawled unless crawl.allow_ranges has it")),
     }
-}
-
-fn millis(duration: Duration) -> Millis {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// For how long the store has not answered, if that is worth telling.

@@ -37,7 +37,7 @@ use tokio::{
 pub const MAX_WAITING: usize = 64;
 
 /// How long a caller waits for an answer.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the answer to a query goes. A caller that has stopped waiting is no error: ignore what `send` returns.
 pub type Reply<T> = oneshot::Sender<T>;
@@ -315,7 +315,7 @@ impl QueryHandle {
     /// A handle, and what the loop takes queries from.
     pub fn new() -> (QueryHandle, mpsc::Receiver<Query>) {
         let (queries, receiver) = mpsc::channel(MAX_WAITING);
-        (QueryHandle { queries, patience: PATIENCE }, receiver)
+        (QueryHandle { queries, patience: QUERY_TIMEOUT }, receiver)
     }
 
     /// The same handle with another time limit for answers.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
 /// The longest wait for the disk. Then the starting points are accepted, and the answer says that they are not durable yet.
-const PATIENCE: Duration = Duration::from_millis(60);
+const MAX_DISK_WAIT: Duration = Duration::from_millis(60);
 
 /// Starting points whose asker waits.
 pub struct Waiting {
@@ -33,7 +33,7 @@ impl Seeding {
 
     /// Has these wait.
     pub fn wait(&mut self, number: u64, urls: Vec<PageUrl>, reply: Reply<SeedView>) {
-        self.waiting.insert(number, Waiting { urls, reply, until: Instant::now() + PATIENCE });
+        self.waiting.insert(number, Waiting { urls, reply, until: Instant::now() + MAX_DISK_WAIT });
     }
 
     /// These are stored, or failed to be; none if their asker was answered before.

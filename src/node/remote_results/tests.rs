@@ -46,9 +46,9 @@ async fn a_reader_gets_the_results_of_a_member_or_its_refusal() {
         }
         panic!("the swarm ended early");
     });
-    let address = tokio::time::timeout(PATIENCE, address).await.unwrap().unwrap();
-    assert_eq!(results_of_member(&format!(" {address}\n"), PATIENCE).await, Ok(results));
-    let refused = results_of_member(&address, PATIENCE).await.unwrap_err();
+    let address = tokio::time::timeout(MEMBER_TIMEOUT, address).await.unwrap().unwrap();
+    assert_eq!(results_of_member(&format!(" {address}\n"), MEMBER_TIMEOUT).await, Ok(results));
+    let refused = results_of_member(&address, MEMBER_TIMEOUT).await.unwrap_err();
     assert_eq!(refused, NoResults::Refused { address: address.clone(), reason: "members only[2J".to_owned() });
     drop(member.await.unwrap());
 }
@@ -56,8 +56,8 @@ async fn a_reader_gets_the_results_of_a_member_or_its_refusal() {
 #[tokio::test]
 async fn nobody_there_is_said_soon_and_in_one_line() {
     let begun = Instant::now();
-    let why = results_of_member("/ip4/127.0.78.2/tcp/9", PATIENCE).await.unwrap_err();
-    assert!(begun.elapsed() < PATIENCE, "a refused connection is not waited for");
+    let why = results_of_member("/ip4/127.0.78.2/tcp/9", MEMBER_TIMEOUT).await.unwrap_err();
+    assert!(begun.elapsed() < MEMBER_TIMEOUT, "a refused connection is not waited for");
     let text = why.to_string();
     assert_eq!(
         text,
@@ -77,7 +77,7 @@ async fn somebody_who_never_answers_is_not_waited_for_for_ever() {
 #[tokio::test]
 async fn what_is_no_address_is_not_dialled() {
     for address in ["", "example.org:4817", "/ip4/nonsense/tcp/1"] {
-        assert!(matches!(results_of_member(address, PATIENCE).await, Err(NoResults::BadAddress { .. })), "{address:?}");
+        assert!(matches!(results_of_member(address, MEMBER_TIMEOUT).await, Err(NoResults::BadAddress { .. })), "{address:?}");
     }
 }
 
@@ -92,11 +92,11 @@ async fn what_answers_there_and_is_no_such_member_is_said_with_what_to_do() {
     let Some(SwarmEvent::Listening { address }) = events.recv().await else { panic!("it does not listen") };
     let (place, own) = address.split_once("/p2p/").unwrap();
     let other = crate::io::swarm::peer_id_of(crate::io::swarm::access_point_of_seed([5; 32])).unwrap();
-    let said = results_of_member(&format!("{place}/p2p/{other}"), PATIENCE).await.unwrap_err().to_string();
+    let said = results_of_member(&format!("{place}/p2p/{other}"), MEMBER_TIMEOUT).await.unwrap_err().to_string();
     assert!(said.contains(&format!("another peer id, {own}")) && said.contains("/p2p/ in the address"), "{said}");
 
     let (_handle, mut events) = member(6, Some([9; 32]));
     let Some(SwarmEvent::Listening { address }) = events.recv().await else { panic!("it does not listen") };
-    let said = results_of_member(&address, PATIENCE).await.unwrap_err().to_string();
+    let said = results_of_member(&address, MEMBER_TIMEOUT).await.unwrap_err().to_string();
     assert!(said.contains("has a pre-shared key and this access point has none") && !said.contains("Failed to negotiate"), "{said}");
 }

@@ -118,5 +118,5 @@ async fn every_url_leads_where_it_may_or_nowhere() {
     }
     println!("{} URLs", TABLE.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!((clients.fetcher.opened_connections(), clients.fetcher.lanes()), (0, 0), "somebody was contacted");
+    assert_eq!((clients.fetcher.opened_connections(), clients.fetcher.connection_slots()), (0, 0), "somebody was contacted");
 }

@@ -17,7 +17,7 @@ use tokio::{
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// How long it may take to answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A page in a browser; both end when it is dropped.
 pub struct Browser {
@@ -87,7 +87,7 @@ impl Browser {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, answered).await.unwrap_or_else(|_| panic!("the browser does not answer {method}"))
+        tokio::time::timeout(ANSWER_TIMEOUT, answered).await.unwrap_or_else(|_| panic!("the browser does not answer {method}"))
     }
 
     /// Opens an address.
@@ -107,7 +107,7 @@ impl Browser {
     pub async fn until(&mut self, expression: &str) {
         let begun = Instant::now();
         while self.value(&format!("Boolean({expression})")).await != true {
-            assert!(begun.elapsed() < PATIENCE, "in vain: {expression}; {}", self.value("document.body?.innerText").await);
+            assert!(begun.elapsed() < ANSWER_TIMEOUT, "in vain: {expression}; {}", self.value("document.body?.innerText").await);
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

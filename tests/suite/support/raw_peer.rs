@@ -34,7 +34,7 @@ const MEMBER: StreamProtocol = StreamProtocol::new("/nearcrawl/member/1");
 const GOSSIP: StreamProtocol = StreamProtocol::new("/meshsub/1.1.0");
 
 /// How long a hello or an answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Bytes out, bytes in.
 #[derive(Clone, Default)]
@@ -126,7 +126,7 @@ enum HelloAnswer {
 pub async fn refuse_hellos_at(address: &str, number: [u8; 32], words: &str) {
     let keypair = Keypair::ed25519_from_bytes(number).unwrap();
     let exchange = Exchange::with_codec(Bytes, [(HELLO, ProtocolSupport::Full)], request_response::Config::default());
-    let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(PATIENCE);
+    let config = swarm::Config::with_tokio_executor().with_idle_connection_timeout(ANSWER_TIMEOUT);
     let mut swarm = swarm::Swarm::new(transport(&keypair), exchange, keypair.public().to_peer_id(), config);
     swarm.listen_on(address.parse().unwrap()).unwrap();
     // The second variant of the answer.
@@ -143,7 +143,7 @@ fn transport(keypair: &Keypair) -> Boxed<(PeerId, StreamMuxerBox)> {
         .upgrade(Version::V1Lazy)
         .authenticate(noise::Config::new(keypair).unwrap())
         .multiplex(yamux::Config::default())
-        .timeout(PATIENCE)
+        .timeout(ANSWER_TIMEOUT)
         .map(|(peer, muxer), _| (peer, StreamMuxerBox::new(muxer)))
         .boxed()
 }
@@ -190,7 +190,7 @@ impl RawPeer {
         let said: Hello =
             (PROTOCOL, None, [9; 32], 1, "raw/1".to_owned(), false, addresses.iter().map(|text| (*text).to_owned()).collect());
         let hello = [postcard::to_stdvec(&said).unwrap(), postcard::to_stdvec(&PROTOCOL).unwrap()].concat();
-        let answer = tokio::time::timeout(PATIENCE, raw.greet(hello)).await.map_err(|_| "no answer to the hello".to_owned())??;
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, raw.greet(hello)).await.map_err(|_| "no answer to the hello".to_owned())??;
         match postcard::take_from_bytes(&answer).map_err(|why| why.to_string())?.0 {
             HelloAnswer::Welcome { secrets: Some(secrets), .. } => {
                 let name: String = secrets.swarm.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -245,7 +245,7 @@ impl RawPeer {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, answered).await.unwrap_or_else(|_| panic!("no answer to {request:?}"))
+        tokio::time::timeout(ANSWER_TIMEOUT, answered).await.unwrap_or_else(|_| panic!("no answer to {request:?}"))
     }
 
     /// Sends frames of gossip (see [`RawPeer::gossip`]); false if too much waits already, because the other side does not read it.

@@ -19,8 +19,8 @@ use nearcrawl_model::{
 };
 use std::collections::BTreeMap;
 
-/// Redirects that are followed in a row.
-const MAX_HOPS: u8 = 5;
+/// Redirects of pages that are followed in a row.
+const MAX_PAGE_REDIRECTS: u8 = 5;
 
 /// A visit whose links wait for the seen set.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Reading {
             FetchOutcome::Robots { status, .. } | FetchOutcome::Status(status) => (VisitOutcome::Status(status), Links::default(), 0, 0),
             FetchOutcome::Failed(failure) => (VisitOutcome::Failed(failure), Links::default(), 0, 0),
         };
-        let links = if hops > MAX_HOPS { Links::default() } else { links };
+        let links = if hops > MAX_PAGE_REDIRECTS { Links::default() } else { links };
         let change = change(&outcome, content, not_modified, previous.as_ref());
         Reading { outcome, links, level, hops, validators, content, size, evaluated, not_modified, change, previous }
     }

@@ -556,7 +556,7 @@ impl Crawl {
 
     /// The journals of a host that has an address of ours now are being fetched.
     pub(crate) fn expect_host(&mut self, coming: Coming) {
-        self.moved.expect(coming);
+        self.moved.insert_coming(coming);
     }
 
     /// They came from a member, who files them under this subnet, or they did not.

@@ -30,7 +30,7 @@ use std::{
 const LOOK_AHEAD: Millis = 30_000;
 
 /// A run does not wait for longer than this for the answer.
-const PATIENCE: Millis = 20_000;
+const LOOK_UP_TIMEOUT: Millis = 20_000;
 
 /// After so long the steward is asked again: another member may be it by now.
 const ASK_AGAIN: Millis = 4_000;
@@ -51,7 +51,7 @@ const OFFER_AGAIN: Millis = 2_000;
 pub(crate) const MAX_COMING: usize = 16;
 
 /// How long journals may be on their way to us before their owner may offer them again.
-const COMING_PATIENCE: Millis = 60_000;
+const COMING_TIMEOUT: Millis = 60_000;
 
 /// How long before its run is due a host is looked up.
 pub(super) fn look_ahead(revisit: Millis) -> Millis {
@@ -162,7 +162,7 @@ impl MovedHosts {
         }
         self.check(host, now);
         match self.checks.get(host) {
-            Some(check) if check.standing != Standing::Asked || now.since(check.begun) >= PATIENCE => MayBegin::Now,
+            Some(check) if check.standing != Standing::Asked || now.since(check.begun) >= LOOK_UP_TIMEOUT => MayBegin::Now,
             Some(_) | None => MayBegin::NotYet,
         }
     }
@@ -324,7 +324,7 @@ impl MovedHosts {
     }
 
     /// A host's journals are being fetched.
-    pub(super) fn expect(&mut self, coming: Coming) {
+    pub(super) fn insert_coming(&mut self, coming: Coming) {
         self.coming.insert(coming.located.host.clone(), coming);
     }
 
@@ -341,7 +341,7 @@ impl MovedHosts {
 
     /// Journals that are on their way for too long may be offered again.
     pub(super) fn expire(&mut self, now: Moment) {
-        self.coming.retain(|_, coming| now.since(coming.since) < COMING_PATIENCE);
+        self.coming.retain(|_, coming| now.since(coming.since) < COMING_TIMEOUT);
     }
 
     /// Whether sums may lack a host on its way, or have it twice: one leaves, or one left or came within this time.
@@ -373,7 +373,7 @@ mod tests {
         let mut asked = Vec::new();
         for now in (0..40_000).step_by(100).map(Moment) {
             let may_begin = moved.may_begin(&a, now) == MayBegin::Now;
-            assert_eq!(may_begin, now >= Moment(PATIENCE), "{now:?}");
+            assert_eq!(may_begin, now >= Moment(LOOK_UP_TIMEOUT), "{now:?}");
             asked.extend(moved.next_to_ask(now, |_| true).into_iter().map(|_| now.0));
         }
         assert_eq!(asked[..4], [0, ASK_AGAIN, 2 * ASK_AGAIN, 3 * ASK_AGAIN]);

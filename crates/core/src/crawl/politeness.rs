@@ -11,7 +11,7 @@ pub const MAX_CRAWL_DELAY: Millis = 300_000;
 /// For how long a server is left alone after its first 429 or 503 that names no time, in milliseconds; after each further one twice as long.
 pub const FIRST_BACK_OFF: Millis = 30_000;
 
-/// For how long at most.
+/// For how long at most it is left alone after a 429 or 503 that names no time, in milliseconds.
 pub const MAX_BACK_OFF: Millis = 3_600_000;
 
 /// How patient to be.
@@ -46,7 +46,7 @@ mod tests {
         url::PageUrl,
     };
 
-    /// Each site computes its own; what site owners are told is what it computes.
+    /// What site owners are told is what a site computes.
     #[test]
     fn what_site_owners_are_told_is_how_long_a_site_leaves_its_server_alone() {
         let url = PageUrl::parse("http://a.ke/").unwrap();

@@ -59,8 +59,9 @@ pub enum Asks {
     Further,
 }
 
+/// The sites of one address that have something to ask, and when it may be asked again.
 #[derive(Debug, Default)]
-struct Lane {
+struct AddressQueue {
     /// Sites at this address that have begun their run and have something to ask, in turn.
     begun: VecDeque<Host>,
     /// Of those that have not begun it, the first in line, and all others. Most addresses have one site: no tree for that.
@@ -74,7 +75,7 @@ struct Lane {
     lent: bool,
 }
 
-impl Lane {
+impl AddressQueue {
     fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.next.is_none()
     }
@@ -130,7 +131,7 @@ impl Lane {
 #[derive(Debug)]
 pub struct Scheduler {
     politeness: Politeness,
-    lanes: BTreeMap<IpAddr, Lane>,
+    queues: BTreeMap<IpAddr, AddressQueue>,
     /// Addresses that have sites waiting and are not busy.
     due: BTreeSet<(Moment, IpAddr)>,
     busy: usize,
@@ -149,7 +150,7 @@ impl Scheduler {
     pub fn new(politeness: Politeness) -> Scheduler {
         Scheduler {
             politeness,
-            lanes: BTreeMap::new(),
+            queues: BTreeMap::new(),
             due: BTreeSet::new(),
             busy: 0,
             busy_blocks: BTreeMap::new(),
@@ -164,19 +165,19 @@ impl Scheduler {
 
     /// This site at this address has something to ask. Saying so again changes nothing.
     pub fn want(&mut self, address: IpAddr, site: &Host, asks: Asks) {
-        let lane = self.lanes.entry(address).or_default();
-        lane.enter(site, asks);
-        if !lane.busy && !self.held_back.get(&block(address)).is_some_and(|held| held.contains(&address)) {
-            self.due.insert((lane.not_before, address));
+        let queue = self.queues.entry(address).or_default();
+        queue.enter(site, asks);
+        if !queue.busy && !self.held_back.get(&block(address)).is_some_and(|held| held.contains(&address)) {
+            self.due.insert((queue.not_before, address));
         }
     }
 
     /// Leave this address alone until `until`, at least.
     pub fn rest(&mut self, address: IpAddr, until: Moment) {
-        let lane = self.lanes.entry(address).or_default();
-        if until > lane.not_before {
-            let was_due = self.due.remove(&(lane.not_before, address));
-            lane.not_before = until;
+        let queue = self.queues.entry(address).or_default();
+        if until > queue.not_before {
+            let was_due = self.due.remove(&(queue.not_before, address));
+            queue.not_before = until;
             if was_due {
                 self.due.insert((until, address));
             }
@@ -187,12 +188,12 @@ impl Scheduler {
     /// known, because a request is under way, or if the last turn was lent and we have something to ask and may (`asks`): who wants one turn after
     /// the other gets every second. Who asks nothing there now has no need of a note: it may be any address.
     pub fn lend(&mut self, address: IpAddr, now: Moment, length: Millis, asks: bool) -> Option<Moment> {
-        let Some(lane) = self.lanes.get_mut(&address) else { return Some(now) };
-        let from = lane.not_before.max(now);
-        if lane.busy || (lane.lent && asks && !lane.is_empty()) {
+        let Some(queue) = self.queues.get_mut(&address) else { return Some(now) };
+        let from = queue.not_before.max(now);
+        if queue.busy || (queue.lent && asks && !queue.is_empty()) {
             return None;
         }
-        lane.lent = true;
+        queue.lent = true;
         self.rest(address, from.after(length));
         Some(from)
     }
@@ -211,11 +212,11 @@ impl Scheduler {
                 self.held_back.entry(around).or_default().insert(address);
                 continue;
             }
-            let Some(lane) = self.lanes.get_mut(&address) else { continue };
-            let Some(site) = lane.turn() else { continue };
+            let Some(queue) = self.queues.get_mut(&address) else { continue };
+            let Some(site) = queue.turn() else { continue };
             *in_block += 1;
-            lane.busy = true;
-            lane.lent = false;
+            queue.busy = true;
+            queue.lent = false;
             self.busy += 1;
             return Some((address, site));
         }
@@ -224,15 +225,15 @@ impl Scheduler {
 
     /// Takes a token back; the address rests until `until`.
     pub fn give_back(&mut self, address: IpAddr, until: Moment) {
-        let Some(lane) = self.lanes.get_mut(&address) else { return };
-        if !lane.busy {
+        let Some(queue) = self.queues.get_mut(&address) else { return };
+        if !queue.busy {
             return;
         }
-        lane.busy = false;
-        lane.not_before = lane.not_before.max(until);
+        queue.busy = false;
+        queue.not_before = queue.not_before.max(until);
         self.busy -= 1;
-        if !lane.is_empty() {
-            self.due.insert((lane.not_before, address));
+        if !queue.is_empty() {
+            self.due.insert((queue.not_before, address));
         }
         let around = block(address);
         if let Some(count) = self.busy_blocks.get_mut(&around) {
@@ -243,8 +244,8 @@ impl Scheduler {
         }
         if let Some(held) = self.held_back.remove(&around) {
             for address in held {
-                if let Some(lane) = self.lanes.get(&address) {
-                    self.due.insert((lane.not_before, address));
+                if let Some(queue) = self.queues.get(&address) {
+                    self.due.insert((queue.not_before, address));
                 }
             }
         }
@@ -252,26 +253,26 @@ impl Scheduler {
 
     /// This site, which stands or stood here in line, asks nothing any more.
     pub(crate) fn drop_site(&mut self, address: IpAddr, site: &Host, order: InLine) {
-        let Some(lane) = self.lanes.get_mut(&address) else { return };
-        lane.leave(site, order);
-        if lane.is_empty() && !lane.busy {
-            self.due.remove(&(lane.not_before, address));
+        let Some(queue) = self.queues.get_mut(&address) else { return };
+        queue.leave(site, order);
+        if queue.is_empty() && !queue.busy {
+            self.due.remove(&(queue.not_before, address));
         }
     }
 
     /// How many further runs may begin at this address: none that would only wait in line.
     pub(crate) fn room_for_runs(&self, address: IpAddr) -> usize {
-        self.lanes.get(&address).map_or(WINDOW, |lane| WINDOW.saturating_sub(lane.begun.len() + lane.to_begin()))
+        self.queues.get(&address).map_or(WINDOW, |queue| WINDOW.saturating_sub(queue.begun.len() + queue.to_begin()))
     }
 
     /// Hosts that wait for the first request of their run at addresses where more than [`CROWD`] do.
     pub(crate) fn crowd(&self) -> usize {
-        self.lanes.values().map(Lane::to_begin).filter(|waiting| *waiting > CROWD).sum()
+        self.queues.values().map(AddressQueue::to_begin).filter(|waiting| *waiting > CROWD).sum()
     }
 
     /// Forgets clocks of addresses that no site wants and that rested long ago, so that the map does not grow for ever.
     pub fn tidy(&mut self, now: Moment) {
-        self.lanes.retain(|_, lane| lane.busy || !lane.is_empty() || lane.not_before > now);
+        self.queues.retain(|_, queue| queue.busy || !queue.is_empty() || queue.not_before > now);
     }
 
     /// When the next address may be asked, if any waits and there is room.
@@ -281,7 +282,7 @@ impl Scheduler {
 
     /// When this address may be asked next.
     pub(crate) fn not_before(&self, address: IpAddr) -> Option<Moment> {
-        self.lanes.get(&address).map(|lane| lane.not_before)
+        self.queues.get(&address).map(|queue| queue.not_before)
     }
 
     /// Addresses being asked right now.

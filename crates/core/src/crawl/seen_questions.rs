@@ -66,19 +66,19 @@ pub(crate) struct SeenQuestions {
 impl SeenQuestions {
     /// Asks the seen set which of these URLs are new.
     pub(super) fn ask(&mut self, cx: &mut Context, batches: Vec<SeenBatch>, purpose: SeenPurpose) {
-        let ticket = self.expect(cx, purpose);
+        let ticket = self.insert_pending(cx, purpose);
         cx.commands.push_back(Command::Store(StoreCommand::Seen { ticket, batches }));
     }
 
     /// Asks the seen set for the links of a visited page of a site.
     pub(super) fn ask_children(&mut self, cx: &mut Context, site: SiteNumber, page: Fingerprint, purpose: SeenPurpose) {
-        let ticket = self.expect(cx, purpose);
+        let ticket = self.insert_pending(cx, purpose);
         cx.commands.push_back(Command::Store(StoreCommand::Children { ticket, site, page }));
     }
 
     /// Asks the store for texts of a site that were set aside.
     pub(super) fn take_aside(&mut self, cx: &mut Context, site: SiteNumber, pages: Vec<Fingerprint>, purpose: SeenPurpose) {
-        let ticket = self.expect(cx, purpose);
+        let ticket = self.insert_pending(cx, purpose);
         cx.commands.push_back(Command::Store(StoreCommand::TakeCut { ticket, site, pages }));
     }
 
@@ -112,7 +112,8 @@ impl SeenQuestions {
         self.pending.is_empty()
     }
 
-    fn expect(&mut self, cx: &mut Context, purpose: SeenPurpose) -> SeenTicket {
+    /// A question is under way; the ticket under which its answer comes.
+    fn insert_pending(&mut self, cx: &mut Context, purpose: SeenPurpose) -> SeenTicket {
         let ticket = cx.number();
         self.pending.insert(ticket, purpose);
         ticket

@@ -4,17 +4,17 @@
 //! same moment. Three rules keep them from ever disagreeing about an owner, and an address from ever being asked by two:
 //!
 //! 1. **The claims alone say whose an address is**: the longest claimed subnet around it decides ([`Ownership::around`]).
-//! 2. **Around an address without any claim, its coordinator decides which subnet is to be settled**: the steward of the address itself,
-//!    whom every member finds without a hierarchy. It reserves the address for one steward of one subnet, by its own hierarchy, and for no
+//! 2. **Around an address without any claim, the address's steward decides which subnet is to be settled**: every member finds it by the
+//!    address alone, without a hierarchy. It reserves the address for one steward of one subnet, by its own hierarchy, and for no
 //!    other until a member owns it. So an address is never in two procedures at once.
 //! 3. **Within a claimed subnet its owner decides**, for it has the politeness of every address there. If its hierarchy knows a smaller
 //!    registered subnet in which it crawls nothing yet, it runs the procedure for that one itself before it lets anything in. Where it
 //!    crawls already, things stay as they are.
 //!
-//! How much is delegated for an address is the deciding member's policy ([`Policy::delegates`]): the smallest registered subnet around it,
-//! as in the paper, or where that is large only the part around the address. Members with different policies do not disagree about owners
-//! for the same reason: a coordinator reserves an address for one steward of one subnet, and of nested claims the longest decides. Who
-//! claimed a large subnet as a whole keeps what it covers, but for parts that others claimed meanwhile.
+//! How much is delegated for an address is the deciding member's policy ([`Policy::delegates`]): the smallest registered subnet around
+//! it, as in the paper, or where that is large only the part around the address. Members with different policies do not disagree about
+//! owners for the same reason: an address's steward reserves it for one steward of one subnet, and of nested claims the longest decides.
+//! Who claimed a large subnet as a whole keeps what it covers, but for parts that others claimed meanwhile.
 //!
 //! Should two claims come to lie within each other all the same (members were cut off from each other), rule 1 says who goes on;
 //! the owner of the larger subnet gives up what lies in the smaller one, and a claim is watched before it is acted on.
@@ -89,8 +89,9 @@ impl Delegation {
     }
 }
 
-/// The coordinator of an unowned address, who decides to which subnet it belongs: the same for every member, whatever their hierarchies.
-pub(super) fn coordinator_of(me: AccessPoint, members: &Membership, address: IpAddr) -> AccessPoint {
+/// The steward of an address without an owner, who decides to which subnet it belongs: the same for every member, whatever their
+/// hierarchies.
+pub(super) fn address_steward_of(me: AccessPoint, members: &Membership, address: IpAddr) -> AccessPoint {
     rendezvous::steward(rendezvous::key_hash(&address.to_string()), &members.live()).unwrap_or(me)
 }
 

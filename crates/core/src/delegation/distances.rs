@@ -1,7 +1,7 @@
 //! Distances between members: measured on our connections, told to every member, and kept for the search for the nearest.
 
 use crate::{
-    context::Context,
+    context::{Context, PAUSE_A_MEMBER, TELL_AGAIN},
     delegation::Knowledge,
     event::{Command, WebCommand},
     membership::Membership,
@@ -20,14 +20,8 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-/// For each member there is this much time between two tellings of one: what every member hears stays the same in a growing swarm.
-const PAUSE_A_MEMBER: Millis = 300;
-
 /// No two tellings are nearer than this.
 const MIN_PAUSE: Millis = 2_000;
-
-/// What has not changed is told this often again, for those who missed it.
-const TELL_AGAIN: Millis = 600_000;
 
 /// A distance is told again when it has become less by an eighth, and by this much: members that are nearer to each other than 5 ms count as
 /// equally near, in microseconds.

@@ -95,15 +95,15 @@ mod tests {
         let all = members(7);
         for gone in &all {
             let left: Vec<AccessPoint> = all.iter().copied().filter(|who| who != gone).collect();
-            let mut heirs: BTreeMap<AccessPoint, u32> = BTreeMap::new();
+            let mut successors: BTreeMap<AccessPoint, u32> = BTreeMap::new();
             for subnet in subnets() {
                 let before = drawn_in_order(&subnet, &all);
                 let after = drawn(&subnet, &left).unwrap();
                 assert_eq!(after, if before[0] == *gone { before[1] } else { before[0] }, "{subnet}");
-                *heirs.entry(after).or_default() += u32::from(before[0] == *gone);
+                *successors.entry(after).or_default() += u32::from(before[0] == *gone);
             }
             // About 238 for each of the six, standard deviation 14; five degrees of freedom: 20.52.
-            assert!(chi_square(heirs.values().copied()) < 20.52, "{heirs:?}");
+            assert!(chi_square(successors.values().copied()) < 20.52, "{successors:?}");
         }
     }
 }

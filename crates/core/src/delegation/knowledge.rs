@@ -243,7 +243,7 @@ impl Knowledge {
             return plane.hypotheses(answers, open);
         }
         let chart = self.chart();
-        chart.hypotheses(self.relatives.expect(chart, hierarchy, subnet), answers, open)
+        chart.hypotheses(self.relatives.expected_nearness(chart, hierarchy, subnet), answers, open)
     }
 
     fn plane(&self) -> Option<&Plane> {
@@ -281,7 +281,7 @@ impl Knowledge {
         }
         self.relatives.remove(hierarchy, subnet, &memory.here);
         let Some(chart) = self.chart.get_mut() else { return };
-        memory.here = chart.settle(self.relatives.expect(chart, hierarchy, subnet), &answers);
+        memory.here = chart.settle(self.relatives.expected_nearness(chart, hierarchy, subnet), &answers);
         let new: Vec<(usize, f32)> = answers.into_iter().filter(|(who, _)| Some(*who) == newest).collect();
         chart.learn(&memory.here, &new);
         self.relatives.add(hierarchy, subnet, &memory.here);

@@ -12,7 +12,7 @@ pub(super) type Point = [f32; 2];
 const MAX_STRAIN: f32 = 0.03;
 
 /// Fewer access points fit into a plane by chance.
-const FEWEST: usize = 6;
+const MIN_POINTS: usize = 6;
 
 /// How many points of a circle are looked at.
 const BEARINGS: usize = 64;
@@ -68,7 +68,7 @@ impl Plane {
     /// Lays out access points by their round-trip times in milliseconds, NaN where unknown; none if they do not fit.
     pub(crate) fn fit(rtt: &[Vec<f32>]) -> Option<Plane> {
         let n = rtt.len();
-        if n < FEWEST {
+        if n < MIN_POINTS {
             return None;
         }
         let known = |a: usize, b: usize| (!rtt[a][b].is_nan()).then_some(rtt[a][b]);

@@ -80,7 +80,7 @@ impl Relatives {
     }
 
     /// How likely a subnet is near each landmark, before it was ever asked.
-    pub(super) fn expect(&self, chart: &Chart, hierarchy: &Hierarchy, subnet: Subnet) -> Vec<f32> {
+    pub(super) fn expected_nearness(&self, chart: &Chart, hierarchy: &Hierarchy, subnet: Subnet) -> Vec<f32> {
         let mut expected = chart.anywhere().to_vec();
         for group in groups(hierarchy, subnet) {
             let inertia = match group {

@@ -10,9 +10,9 @@ use nearcrawl_model::{
 use std::{collections::BTreeMap, net::IpAddr};
 
 /// How long the member that settles a subnet may take to find an owner before it is reminded.
-pub(super) const SETTLE_PATIENCE: Millis = 5_000;
+pub(super) const SETTLEMENT_TIMEOUT: Millis = 5_000;
 
-/// For so long an address coordinator sticks to the subnet for which it reserved an address; the member that waits for an owner asks much
+/// For so long an address's steward sticks to the subnet for which it reserved the address; the member that waits for an owner asks much
 /// more often.
 const RESERVATION_HOLDS: Millis = 600_000;
 
@@ -27,11 +27,11 @@ struct Reservation {
     wanted: Moment,
 }
 
-/// Addresses without an owner: those that we coordinate, and those for which we asked another coordinator.
+/// Addresses without an owner: those whose steward we are, and those whose steward we asked.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
     reserved: BTreeMap<IpAddr, Reservation>,
-    /// When another coordinator was last asked for an owner, by the subnet that we would settle.
+    /// When the steward of an address was last asked for an owner, by the subnet that we would settle.
     asked: BTreeMap<Subnet, Moment>,
 }
 
@@ -49,19 +49,19 @@ impl Reservations {
         Some(reservation.subnet)
     }
 
-    /// Whether the steward of a reserved address's subnet is to be told now: true at most once in [`SETTLE_PATIENCE`].
+    /// Whether the steward of a reserved address's subnet is to be told now: true at most once in [`SETTLEMENT_TIMEOUT`].
     pub(super) fn should_tell(&mut self, address: IpAddr, now: Moment) -> bool {
         let Some(reservation) = self.reserved.get_mut(&address) else { return false };
-        let due = reservation.told.is_none_or(|told| now.since(told) >= SETTLE_PATIENCE);
+        let due = reservation.told.is_none_or(|told| now.since(told) >= SETTLEMENT_TIMEOUT);
         if due {
             reservation.told = Some(now);
         }
         due
     }
 
-    /// Whether another coordinator is to be asked now: true at most once in [`SETTLE_PATIENCE`] for each subnet.
+    /// Whether the steward of an address is to be asked now: true at most once in [`SETTLEMENT_TIMEOUT`] for each subnet.
     pub(super) fn should_ask(&mut self, subnet: Subnet, now: Moment) -> bool {
-        let due = self.asked.get(&subnet).is_none_or(|at| now.since(*at) >= SETTLE_PATIENCE);
+        let due = self.asked.get(&subnet).is_none_or(|at| now.since(*at) >= SETTLEMENT_TIMEOUT);
         if due {
             self.asked.insert(subnet, now);
         }
@@ -79,7 +79,7 @@ impl Reservations {
         self.reserved.retain(|_, reservation| now.since(reservation.wanted) < RESERVATION_HOLDS);
     }
 
-    /// The subnets are others from now on: coordinators may be asked at once.
+    /// The subnets are others from now on: the stewards of addresses may be asked at once.
     pub(super) fn forget_asked(&mut self) {
         self.asked.clear();
     }
@@ -119,17 +119,17 @@ mod tests {
     }
 
     #[test]
-    fn stewards_and_coordinators_are_reminded_only_after_a_while() {
+    fn stewards_of_subnets_and_of_addresses_are_reminded_only_after_a_while() {
         let mut reservations = Reservations::default();
         let (address, around): (IpAddr, _) = ("10.1.0.1".parse().unwrap(), subnet("10.1.0.0/16"));
         assert!(!reservations.should_tell(address, Moment(0)), "nothing is reserved");
         reservations.reserve(address, around, Moment(0));
-        let told = [0, 1, SETTLE_PATIENCE - 1, SETTLE_PATIENCE].map(|at| reservations.should_tell(address, Moment(at)));
+        let told = [0, 1, SETTLEMENT_TIMEOUT - 1, SETTLEMENT_TIMEOUT].map(|at| reservations.should_tell(address, Moment(at)));
         assert_eq!(told, [true, false, false, true]);
-        let asked = [0, SETTLE_PATIENCE - 1, SETTLE_PATIENCE].map(|at| reservations.should_ask(around, Moment(at)));
+        let asked = [0, SETTLEMENT_TIMEOUT - 1, SETTLEMENT_TIMEOUT].map(|at| reservations.should_ask(around, Moment(at)));
         assert_eq!(asked, [true, false, true]);
         reservations.decided(&subnet("10.1.0.0/24"));
         assert_eq!(reservations.reserved(), 0, "a member owns it");
-        assert!(reservations.should_ask(around, Moment(SETTLE_PATIENCE)), "what is asked about a larger subnet is another question now");
+        assert!(reservations.should_ask(around, Moment(SETTLEMENT_TIMEOUT)), "what is asked about a larger subnet is another question now");
     }
 }

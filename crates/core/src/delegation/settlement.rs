@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     delegation::{
         Delegation, Step, Verdict,
-        address_assignment::{coordinator_of, may_settle, standing_around},
+        address_assignment::{address_steward_of, may_settle, standing_around},
         others::Others,
         prober::{ProbeOrder, open_chain},
         procedure::{Procedure, State},
@@ -29,7 +29,7 @@ use nearcrawl_model::{
 };
 
 /// How long a probe by another member may take, its queue included.
-const PROBE_PATIENCE: Millis = 25_000;
+const PROBE_TIMEOUT: Millis = 25_000;
 
 /// For so long after the living changed a steward may be a new one.
 const NEW_DUTY: Millis = 10_000;
@@ -38,7 +38,7 @@ const NEW_DUTY: Millis = 10_000;
 const LONG_PROBE: Millis = 100;
 
 /// How long an awarded claim may take to be heard of.
-const AWARD_PATIENCE: Millis = 10_000;
+const AWARD_TIMEOUT: Millis = 10_000;
 
 /// Under which class subnets are counted that find no place in the queue. They are asked for again while URLs wait for their owner.
 const QUEUE_FULL: &str = "subnets waiting for a delegation round beyond the limit";
@@ -48,19 +48,19 @@ const AWARD_AGAIN: Millis = 1_000;
 
 /// Addresses without an owner, and who settles their subnets.
 impl Delegation {
-    /// An address has no owner: its coordinator sees to it that it gets one.
+    /// An address has no owner: its steward sees to it that it gets one.
     pub(super) fn find_owner(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) {
-        let coordinator = coordinator_of(cx.me, others.members, target.address.ip());
-        if coordinator == cx.me {
+        let steward = address_steward_of(cx.me, others.members, target.address.ip());
+        if steward == cx.me {
             return self.reserve(cx, others, target);
         }
         let subnet = cx.unit_of(target.address.ip());
         if self.reservations.should_ask(subnet, cx.now.moment) {
-            cx.ask(coordinator, Pending::FindOwner, Request::FindOwner(subnet, target));
+            cx.ask(steward, Pending::FindOwner, Request::FindOwner(subnet, target));
         }
     }
 
-    /// A member asks us, the coordinator of an address, to see to it that it gets an owner. Which subnet is settled is ours to say.
+    /// A member asks us, the steward of an address, to see to it that it gets an owner. Which subnet is settled is ours to say.
     /// Returns the claim that says whose it is, if it is any member's.
     #[must_use]
     pub(crate) fn find_owner_for(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) -> Option<SignedClaim> {
@@ -71,7 +71,7 @@ impl Delegation {
         standing
     }
 
-    /// The coordinator of an address reserved it for us, the steward of the subnet that is to be settled.
+    /// The steward of an address reserved it for us, the steward of the subnet that is to be settled.
     #[must_use]
     pub(crate) fn settle_reserved(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, target: ProbeTarget) -> Response {
         if !subnet.contains(target.address.ip()) || !claimable(&subnet) {
@@ -85,7 +85,7 @@ impl Delegation {
         Response::FindingOwner(standing)
     }
 
-    /// As coordinator of an address without an owner: reserve it for the steward of its subnet. The subnet stays the same for as long as
+    /// As steward of an address without an owner: reserve it for the steward of its subnet. The subnet stays the same for as long as
     /// any member wants an owner, whatever hierarchy we may change to meanwhile.
     fn reserve(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) {
         let (address, now) = (target.address.ip(), cx.now.moment);
@@ -188,7 +188,7 @@ impl Delegation {
 
     fn ask_to_probe(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, prober: AccessPoint) {
         let Some(procedure) = self.rounds.get_mut(&subnet) else { return };
-        let (target, before) = procedure.ask(prober, cx.now.moment.after(PROBE_PATIENCE));
+        let (target, before) = procedure.ask(prober, cx.now.moment.after(PROBE_TIMEOUT));
         if prober != cx.me {
             cx.ask(prober, Pending::Probe { subnet }, Request::Probe(subnet, target, before));
         } else if let Err(why) = self.prober.probe_myself(cx, others.members, ProbeOrder { subnet, target, before }) {
@@ -265,7 +265,7 @@ impl Delegation {
     fn award(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, verdict: Verdict, rest: Millis) {
         let epoch = others.ownership.register().next_epoch(&subnet);
         let Some(procedure) = self.rounds.get_mut(&subnet) else { return };
-        let mut award = procedure.award(subnet, epoch, &verdict, cx.now.moment.after(AWARD_PATIENCE));
+        let mut award = procedure.award(subnet, epoch, &verdict, cx.now.moment.after(AWARD_TIMEOUT));
         let around = others.ownership.register().covering(&subnet).filter(|around| around.owner == cx.me && !around.released);
         award.part = around.map(|around| {
             let within = (around.subnet, around.epoch);

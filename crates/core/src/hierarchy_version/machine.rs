@@ -6,7 +6,7 @@
 
 use crate::hierarchy_version::editions::{Editions, Found, Wish};
 use crate::{
-    context::Context,
+    context::{Context, TELL_AGAIN},
     event::{Command, HierarchyCommand, PeerCommand},
     membership::Membership,
     signal::Signal,
@@ -15,12 +15,9 @@ use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     edition::{Edition, Endorsement},
     message::Gossip,
-    time::{Millis, Moment},
+    time::Moment,
 };
 use std::{collections::BTreeMap, sync::Arc};
-
-/// What this member vouches for is told this often again.
-const TELL_AGAIN: Millis = 600_000;
 
 /// Hierarchies at hand besides the one in use: the one before, the one vouched for, and one or two that most may vouch for.
 const MAX_OPENED: usize = 4;

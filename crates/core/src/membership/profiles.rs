@@ -2,7 +2,7 @@
 //!
 //! They are kept as they were told, and shown to people. No decision depends on them.
 
-use crate::context::Context;
+use crate::context::{Context, PAUSE_A_MEMBER, TELL_AGAIN};
 use nearcrawl_model::{
     access_point::AccessPoint,
     message::Gossip,
@@ -11,14 +11,8 @@ use nearcrawl_model::{
 };
 use std::collections::BTreeMap;
 
-/// For each member there is this much time between two tellings of one: what every member hears stays the same in a growing swarm.
-const PAUSE_A_MEMBER: Millis = 300;
-
 /// No two tellings are nearer than this.
 const MIN_PAUSE: Millis = 5_000;
-
-/// What has not changed is told this often again, for those who missed it.
-const TELL_AGAIN: Millis = 600_000;
 
 /// What was not told again in so many of these times is not shown any more: the member may have stopped telling it.
 const TIMES: u64 = 3;

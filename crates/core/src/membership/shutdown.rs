@@ -15,10 +15,10 @@ use nearcrawl_model::{
 };
 
 /// How long a leaver or a stopping daemon waits for its replicas.
-const PARTING_PATIENCE: Millis = 15_000;
+const PARTING_TIMEOUT: Millis = 15_000;
 
 /// How long a voter that leaves waits until the others have agreed on a list without it: else they would need it.
-const VOTING_PATIENCE: Millis = 120_000;
+const VOTING_TIMEOUT: Millis = 120_000;
 
 /// How far this access point is on its way out.
 #[derive(Default)]
@@ -92,7 +92,7 @@ impl Shutdown {
             return;
         }
         let now = cx.now.moment;
-        let patient = now.since(*self.since.get_or_insert(now)) < PARTING_PATIENCE;
+        let patient = now.since(*self.since.get_or_insert(now)) < PARTING_TIMEOUT;
         if patient && (unfinished.fetching || unfinished.journals || self.leaving && unfinished.outgoing) {
             return;
         }
@@ -106,7 +106,7 @@ impl Shutdown {
                 return;
             }
             // Others that leave, too, have to be heard of before it is known what list would be better.
-            let needed = unfinished.needed && now.since(*self.since.get_or_insert(now)) < VOTING_PATIENCE;
+            let needed = unfinished.needed && now.since(*self.since.get_or_insert(now)) < VOTING_TIMEOUT;
             if needed || patient && (ownership.is_telling() || unfinished.voter) {
                 return;
             }

@@ -92,7 +92,7 @@ impl<K: Ord + Clone> Families<K> {
 
     /// What a subnet of these families, from the smallest to the largest, can be expected to be like: each as far as it is known,
     /// otherwise as the next larger one.
-    pub fn expect(&self, path: &[K]) -> Scale {
+    pub fn expected_scale(&self, path: &[K]) -> Scale {
         path.iter().rev().filter_map(|key| self.by_key.get(key)).fold(Scale::default(), |above, family| {
             let share = family.count / (family.count + HALF_BELIEVED);
             let mix = |own: f64, above: f64| share * own + (1.0 - share) * above;

@@ -8,7 +8,7 @@
 const STEP: f64 = 0.25;
 
 /// Prices stay within this factor of 1, so that a member that lies about its load (or the swarm's) moves only so much.
-const MOST: f64 = 64.0;
+const MAX_PRICE: f64 = 64.0;
 
 /// What a second of an access point's time counts, next to a second of another's.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -49,5 +49,5 @@ impl LoadPrice {
 }
 
 fn believable(price: f64) -> f64 {
-    if price.is_finite() { price.clamp(1.0 / MOST, MOST) } else { 1.0 }
+    if price.is_finite() { price.clamp(1.0 / MAX_PRICE, MAX_PRICE) } else { 1.0 }
 }

@@ -82,7 +82,7 @@ impl Played {
             })
             .collect();
         let access = |_| {
-            let scale = self.families.expect(&[1]);
+            let scale = self.families.expected_scale(&[1]);
             let took = seconds[usize::from(self.here[0])] * (0.9 + 0.2 * self.chance.random::<f64>());
             self.case.accessed(self.here, took, 10.0, &scale);
             let judgement = self.case.judge(self.here, &candidates, self.least_gain, &scale, &mut self.chance);
@@ -211,16 +211,16 @@ fn a_case_travels_in_less_than_a_kibibyte_and_goes_on_where_it_was() {
 #[test]
 fn relatives_are_believed_the_more_the_nearer_and_the_more_of_them() {
     let mut families = Families::default();
-    assert_eq!(families.expect(&["as", "country"]), Scale::default());
+    assert_eq!(families.expected_scale(&["as", "country"]), Scale::default());
     for _ in 0..50 {
         families.tell(&["as", "country"], 1.0, 0.04);
         families.tell(&["other as", "country"], 0.0, 0.04);
     }
     families.tell(&["as"], f64::NAN, 0.04);
-    let level = |path: &[&'static str]| families.expect(path).level;
+    let level = |path: &[&'static str]| families.expected_scale(path).level;
     assert!(level(&["as", "country"]) > 0.9 && level(&["other as", "country"]) < 0.1);
     assert!((0.3..0.7).contains(&level(&["new as", "country"])), "a newcomer is like its country");
-    assert!(families.expect(&["as", "country"]).variance < families.expect(&["new as", "country"]).variance);
+    assert!(families.expected_scale(&["as", "country"]).variance < families.expected_scale(&["new as", "country"]).variance);
     assert_eq!(families.len(), 3);
 }
 

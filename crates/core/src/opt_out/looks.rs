@@ -21,7 +21,7 @@ const FILE_REST: Millis = 5_000;
 const REST: Millis = 60_000;
 
 /// The longest rest.
-const LONGEST_REST: Millis = 3_600_000;
+const MAX_REST: Millis = 3_600_000;
 
 /// The rests after the looks in vain at a proof that was never seen here, until it is said that it is not there: a record may not have come to
 /// all name servers yet, nor a file to all machines behind an address.
@@ -87,7 +87,7 @@ pub(crate) struct Looks {
 }
 
 fn rest_after(looks: u32) -> Millis {
-    if looks < 2 { 0 } else { REST.saturating_mul(1 << (looks - 2).min(20)).min(LONGEST_REST) }
+    if looks < 2 { 0 } else { REST.saturating_mul(1 << (looks - 2).min(20)).min(MAX_REST) }
 }
 
 impl Looks {
@@ -135,7 +135,7 @@ impl Looks {
             self.next_file = now.after(FILE_REST);
         }
         // Those that people of this machine ask for are theirs to count; what rested for long begins anew.
-        let lately = self.made.get(&look.key).filter(|(_, until)| until.after(LONGEST_REST) > now);
+        let lately = self.made.get(&look.key).filter(|(_, until)| until.after(MAX_REST) > now);
         let looks = lately.map_or(0, |(looks, _)| *looks).saturating_add(u32::from(look.asked.is_none()));
         let until = now.after(rest_after(looks));
         self.made.insert(look.key.clone(), (looks, until));

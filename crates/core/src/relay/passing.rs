@@ -17,7 +17,7 @@ pub(super) const MAX_BYTES: usize = 8 << 20;
 const WINDOW: Millis = 10_000;
 
 /// After this time an answer is not waited for any more: the asker waits longer, and then knows that it was not us who failed.
-const PATIENCE: Millis = 7_000;
+const ANSWER_TIMEOUT: Millis = 7_000;
 
 /// A question on its way through us.
 #[derive(Debug)]
@@ -68,6 +68,6 @@ impl Passing {
 
     /// Those that have been waited for long enough.
     pub(super) fn overdue(&mut self, now: Moment) -> Vec<Passed> {
-        self.under_way.extract_if(.., |_, passed| now.since(passed.since) >= PATIENCE).map(|(_, passed)| passed).collect()
+        self.under_way.extract_if(.., |_, passed| now.since(passed.since) >= ANSWER_TIMEOUT).map(|(_, passed)| passed).collect()
     }
 }

@@ -19,7 +19,7 @@ const MAX_CONTACTS: usize = 4_096;
 
 /// After a failure a member is asked directly after this time, then after twice as much, and so on up to the second.
 const TRY_DIRECTLY: Millis = 2_000;
-const TRY_DIRECTLY_AT_MOST: Millis = 60_000;
+const MAX_TRY_DIRECTLY: Millis = 60_000;
 
 /// Who answered something within this time is reached: one question got lost, or too many are under way.
 const ANSWERED_LATELY: Millis = 3_000;
@@ -37,7 +37,7 @@ const FORGET_AFTER: Millis = 300_000;
 /// that happens again, and so on up to the second. It may be dead, or seem so: SWIM's indirect probes go through few members.
 const UNANSWERED: u8 = 2;
 const GIVEN_UP_FOR: Millis = 5_000;
-const GIVEN_UP_AT_MOST: Millis = 60_000;
+const MAX_GIVEN_UP_FOR: Millis = 60_000;
 
 /// What is known of the way to a member that does not answer directly.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ impl Ways {
     pub(super) fn give_up(&mut self, now: Moment, to: &AccessPoint) {
         if let Some(way) = self.ways.get_mut(to) {
             way.given_up = now.after(way.give_up_for);
-            way.give_up_for = (2 * way.give_up_for).min(GIVEN_UP_AT_MOST);
+            way.give_up_for = (2 * way.give_up_for).min(MAX_GIVEN_UP_FOR);
         }
     }
 
@@ -218,7 +218,7 @@ impl Ways {
     pub(super) fn still_fails(&mut self, now: Moment, to: &AccessPoint) {
         if let Some(way) = self.ways.get_mut(to) {
             way.trying = false;
-            way.pause = (2 * way.pause).min(TRY_DIRECTLY_AT_MOST);
+            way.pause = (2 * way.pause).min(MAX_TRY_DIRECTLY);
             way.due = now.after(way.pause);
         }
     }
@@ -239,7 +239,7 @@ mod tests {
         let mut pauses = Vec::new();
         for _ in 0..5 {
             ways.unanswered(now, &to);
-            let pause = (0..=GIVEN_UP_AT_MOST).step_by(1_000).find(|pause| ways.is_forwarded(now.after(*pause), &to)).unwrap();
+            let pause = (0..=MAX_GIVEN_UP_FOR).step_by(1_000).find(|pause| ways.is_forwarded(now.after(*pause), &to)).unwrap();
             pauses.push(pause);
             now = now.after(pause);
         }

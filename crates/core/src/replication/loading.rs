@@ -1,6 +1,6 @@
 //! Chooses the best of the copies of a subnet's journals that are here and elsewhere.
 
-use super::keepers::Keepers;
+use super::awaited_replicas::AwaitedReplicas;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::ClaimReason,
@@ -10,12 +10,12 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::{Millis, Moment},
     url::Host,
-    vote::InheritedKeepers,
+    vote::InheritedReplicas,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long replicas may take to send what they kept.
-const RECALL_PATIENCE: Millis = 20_000;
+const RECALL_TIMEOUT: Millis = 20_000;
 
 /// After how long a replica that did not answer is asked again.
 const RECALL_AGAIN: Millis = 2_000;
@@ -144,7 +144,7 @@ pub(super) struct Loading {
     heard: BTreeMap<AccessPoint, Option<StoreId>>,
     /// Sets of members that have all that was recorded, none of which has answered yet; it does not begin before one of each does, or their
     /// time is over.
-    keepers: Keepers,
+    awaited: AwaitedReplicas,
     /// It does not begin with what our own store has if that does not go on at this epoch, before another member has answered.
     doubtful_before: Option<u64>,
     begun: Moment,
@@ -170,15 +170,15 @@ pub(super) enum Overdue {
 
 impl Loading {
     /// These members are asked for what they kept, and our own store.
-    pub(super) fn new(now: Moment, asked: BTreeSet<AccessPoint>, keepers: Keepers) -> Loading {
+    pub(super) fn new(now: Moment, asked: BTreeSet<AccessPoint>, awaited: AwaitedReplicas) -> Loading {
         let asked = asked.into_iter().map(|replica| (replica, None)).collect();
         Loading {
             asked,
             heard: BTreeMap::new(),
-            keepers,
+            awaited,
             doubtful_before: None,
             begun: now,
-            until: now.after(RECALL_PATIENCE),
+            until: now.after(RECALL_TIMEOUT),
             silences: 0,
             read: false,
             found: Found::default(),
@@ -203,7 +203,7 @@ impl Loading {
         self.asked.remove(&from);
         self.heard.insert(from, store);
         if let Some(store) = store {
-            self.keepers.heard(from, store);
+            self.awaited.heard(from, store);
         }
         self.found.gather(subnet, journals, false);
         self.bytes += bytes;
@@ -238,7 +238,7 @@ impl Loading {
             let begun = self.found.best.values().any(|copy| copy.taken_over >= epoch);
             self.doubtful_before = self.doubtful_before.filter(|_| !begun);
             if begun {
-                self.keepers.clear();
+                self.awaited.clear();
             }
             // Others are asked at once.
             self.until = now;
@@ -264,13 +264,13 @@ impl Loading {
         if self.until > now {
             return None;
         }
-        let waits = !self.keepers.is_empty();
-        self.keepers.have_waited(now.since(self.begun));
+        let waits = !self.awaited.is_empty();
+        self.awaited.have_waited(now.since(self.begun));
         let found = self.doubtful_before.is_none() && !self.found.best.is_empty();
         let gives_up = waits || !self.heard.is_empty() || found || self.silences >= MAX_SILENCES;
-        if self.keepers.is_empty() && gives_up {
+        if self.awaited.is_empty() && gives_up {
             self.asked.clear();
-            self.keepers.clear();
+            self.awaited.clear();
             self.doubtful_before = None;
             return Some(Overdue::Begin);
         }
@@ -280,7 +280,7 @@ impl Loading {
     /// No member that must have all answered in time. Returns which of these are asked now: those that have not answered yet.
     pub(super) fn ask_instead(&mut self, now: Moment, mut others: BTreeSet<AccessPoint>) -> BTreeSet<AccessPoint> {
         others.retain(|member| !self.heard.contains_key(member));
-        self.until = now.after(if others.is_empty() { LOOK_AGAIN } else { RECALL_PATIENCE });
+        self.until = now.after(if others.is_empty() { LOOK_AGAIN } else { RECALL_TIMEOUT });
         self.silences += 1;
         self.asked = others.iter().map(|replica| (*replica, None)).collect();
         others
@@ -288,38 +288,38 @@ impl Loading {
 
     /// Whether it waits for a member to come back.
     pub(super) fn is_parked(&self) -> bool {
-        self.read && !self.keepers.is_empty() && self.silences > 0
+        self.read && !self.awaited.is_empty() && self.silences > 0
     }
 
     /// The members that have all that was recorded, as long as none of them has answered.
     pub(super) fn awaited(&self) -> Vec<AccessPoint> {
-        self.keepers.members().collect()
+        self.awaited.members().collect()
     }
 
     /// Voters told who has all. Our own store, and those that have answered, count.
-    pub(super) fn learn(&mut self, own: NamedReplica, sets: &[InheritedKeepers]) {
-        self.keepers.learn(sets);
-        self.keepers.heard(own.member, own.store);
+    pub(super) fn learn(&mut self, own: NamedReplica, sets: &[InheritedReplicas]) {
+        self.awaited.learn(sets);
+        self.awaited.heard(own.member, own.store);
         self.heard
             .iter()
             .filter_map(|(member, store)| Some((*member, (*store)?)))
-            .for_each(|(from, store)| self.keepers.heard(from, store));
+            .for_each(|(from, store)| self.awaited.heard(from, store));
     }
 
     /// Whom it still waits for.
-    pub(super) fn into_keepers(self) -> Keepers {
-        self.keepers
+    pub(super) fn into_awaited(self) -> AwaitedReplicas {
+        self.awaited
     }
 
     /// These members will not come back.
     pub(super) fn declare_lost(&mut self, lost: &[AccessPoint]) {
-        self.keepers.declare_lost(lost);
+        self.awaited.declare_lost(lost);
     }
 
     /// Whether all that can be had is here.
     pub(super) fn is_complete(&self) -> bool {
         let sure = self.doubtful_before.is_none() || !self.heard.is_empty();
-        self.read && sure && self.asked.is_empty() && self.keepers.is_empty()
+        self.read && sure && self.asked.is_empty() && self.awaited.is_empty()
     }
 
     /// What was found.

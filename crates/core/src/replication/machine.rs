@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const COPY_AGAIN: Millis = 1_000;
 
 /// At the latest after so long.
-const COPY_AGAIN_AT_LEAST: Millis = 8_000;
+const MAX_COPY_AGAIN: Millis = 8_000;
 
 /// The same for one that has no room for more rows of ours.
 const FULL_AGAIN: Millis = 600_000;
@@ -115,7 +115,7 @@ impl Replication {
             self.replicas.pause(to, now.after(FULL_AGAIN));
         } else if taken.is_empty() {
             let doubled = COPY_AGAIN << self.replicas.failed(to).min(10);
-            self.replicas.pause(to, now.after(doubled.min(COPY_AGAIN_AT_LEAST)));
+            self.replicas.pause(to, now.after(doubled.min(MAX_COPY_AGAIN)));
         } else {
             self.replicas.refused(to, sent.keys().filter(|key| !taken.contains(key)).cloned(), now.after(COPY_AGAIN));
         }
@@ -169,7 +169,7 @@ impl Replication {
         self.replicas.need(self.placement.needed(cx.me));
     }
 
-    /// The voters know who has all that we recorded; `needed` are those whom they may tell to an heir.
+    /// The voters know who has all that we recorded; `needed` are those whom they may tell to a successor.
     pub(crate) fn voters_know(&mut self, cx: &Context, needed: Option<Vec<NamedReplica>>) {
         self.placement.told(needed);
         self.replicas.need(self.placement.needed(cx.me));

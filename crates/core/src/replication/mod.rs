@@ -8,14 +8,14 @@
 //! * [`kept`]: how much of our disk the journals of each owner take
 //! * [`recovery`]: what another wrote is fetched and read
 //! * [`holders`]: which members have rows of it
-//! * [`keepers`]: which of them must have all, and how long one is waited for
+//! * [`awaited_replicas`]: which of them must have all, and how long one is waited for
 //! * [`load_queue`]: which subnets wait for that
 //! * [`loading`]: which of its copies is the best
 
 mod append_queue;
+mod awaited_replicas;
 mod forwarding;
 mod holders;
-mod keepers;
 mod kept;
 mod load_queue;
 pub(crate) mod loading;
@@ -28,9 +28,9 @@ mod tests;
 
 use append_queue::AppendQueue;
 pub(crate) use append_queue::MAX_GATHERED;
+pub(crate) use awaited_replicas::{AwaitedReplicas, Lived, handed_on};
 use forwarding::Forwarding;
 use holders::Holders;
-pub(crate) use keepers::{Keepers, Lived, handed_on};
 use kept::Kept;
 use load_queue::LoadQueue;
 pub(crate) use load_queue::MAX_LOADS;
@@ -53,9 +53,9 @@ pub(crate) struct Replication {
     /// Those that wait until fewer are.
     load_queue: LoadQueue,
     /// Who has the journals of subnets of which a claim of ours was accepted and is not acted on yet.
-    expected: BTreeMap<Subnet, Keepers>,
-    /// Whether subnets wait for what the voters tell of their keepers.
-    lacks_keepers: bool,
+    expected: BTreeMap<Subnet, AwaitedReplicas>,
+    /// Whether subnets wait for what the voters tell of their replicas.
+    lacks_replicas: bool,
     /// Members that are asked of which they have rows.
     holders: Holders,
     /// Subnets being loaded that wait for a member to come back, as of the last look at them.

@@ -10,7 +10,7 @@ use crate::{
     pending::Pending,
     replication::{
         Replication,
-        keepers::Keepers,
+        awaited_replicas::AwaitedReplicas,
         load_queue::MAX_LOADS,
         loading::{Found, JournalCopy, Loading, Overdue},
     },
@@ -24,7 +24,7 @@ use nearcrawl_model::{
     replica::NamedReplica,
     subnet::Subnet,
     time::Moment,
-    vote::InheritedKeepers,
+    vote::InheritedReplicas,
 };
 use std::collections::BTreeSet;
 
@@ -34,27 +34,27 @@ const MAX_MEMBERS_ASKED: usize = 64;
 
 impl Replication {
     /// A subnet became ours, or was ours at the last stop: its history first, from our own store and from the members that kept it. It is
-    /// asked for at once, or in its turn if [`MAX_LOADS`] subnets are being loaded. `keepers` have all that was recorded of it: without one
+    /// asked for at once, or in its turn if [`MAX_LOADS`] subnets are being loaded. `awaited` have all that was recorded of it: without one
     /// of each set it does not begin before their time is over.
-    pub(crate) fn load(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet, from: JournalsAt, mut keepers: Keepers) {
+    pub(crate) fn load(&mut self, cx: &mut Context, members: &Membership, subnet: Subnet, from: JournalsAt, mut awaited: AwaitedReplicas) {
         // Whom it waited for before is still waited for.
-        let before = self.load_queue.remove(&subnet).into_iter().chain(self.take_loading(&subnet).map(Loading::into_keepers));
-        before.for_each(|before| keepers.join(before));
+        let before = self.load_queue.remove(&subnet).into_iter().chain(self.take_loading(&subnet).map(Loading::into_awaited));
+        before.for_each(|before| awaited.join(before));
         self.expected.remove(&subnet);
         // Our own store is read in any case.
-        keepers.heard(cx.me, cx.store);
-        self.lacks_keepers |= keepers.is_unknown();
-        self.load_queue.push(subnet, from, keepers);
+        awaited.heard(cx.me, cx.store);
+        self.lacks_replicas |= awaited.is_unknown();
+        self.load_queue.push(subnet, from, awaited);
         self.begin_loads(cx, members);
     }
 
     /// A claim of ours to this subnet was accepted: these have what its former owners recorded.
-    pub(crate) fn expect(&mut self, subnet: Subnet, keepers: Keepers) {
-        self.expected.insert(subnet, keepers);
+    pub(crate) fn insert_expected(&mut self, subnet: Subnet, awaited: AwaitedReplicas) {
+        self.expected.insert(subnet, awaited);
     }
 
     /// Who has what the former owners of a subnet recorded, if a claim of ours to it has been accepted of late.
-    pub(crate) fn expected(&self, subnet: &Subnet) -> Option<&Keepers> {
+    pub(crate) fn expected(&self, subnet: &Subnet) -> Option<&AwaitedReplicas> {
         self.expected.get(subnet)
     }
 
@@ -64,16 +64,16 @@ impl Replication {
     }
 
     /// The voters told who has what was taken over in a life before.
-    pub(crate) fn learn_keepers(&mut self, cx: &Context, sets: &[InheritedKeepers]) {
+    pub(crate) fn learn_replicas(&mut self, cx: &Context, sets: &[InheritedReplicas]) {
         let own = NamedReplica { member: cx.me, store: cx.store };
         self.load_queue.learn(own, sets);
         self.loading.values_mut().for_each(|loading| loading.learn(own, sets));
-        self.lacks_keepers = false;
+        self.lacks_replicas = false;
     }
 
-    /// Whether subnets wait for what the voters tell of their keepers.
-    pub(crate) fn lacks_keepers(&self) -> bool {
-        self.lacks_keepers
+    /// Whether subnets wait for what the voters tell of their replicas.
+    pub(crate) fn lacks_replicas(&self) -> bool {
+        self.lacks_replicas
     }
 
     /// Whether all that was taken over is at all that have what we recorded.
@@ -88,23 +88,23 @@ impl Replication {
     /// gone while the subnet waited.
     pub(crate) fn begin_loads(&mut self, cx: &mut Context, members: &Membership) {
         while self.loads_under_way() < MAX_LOADS
-            && let Some((subnet, from, keepers)) = self.load_queue.pop()
+            && let Some((subnet, from, awaited)) = self.load_queue.pop()
         {
             let asked = match from {
                 JournalsAt::Here | JournalsAt::HereIfBegun(_) => BTreeSet::new(),
                 JournalsAt::Replicas => may_have_rows(cx, members, &subnet),
             };
-            self.begin_load(cx, subnet, asked, keepers);
+            self.begin_load(cx, subnet, asked, awaited);
             if let (JournalsAt::HereIfBegun(epoch), Some(loading)) = (from, self.loading.get_mut(&subnet)) {
                 loading.doubt_before(epoch);
             }
         }
     }
 
-    pub(super) fn begin_load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>, keepers: Keepers) {
+    pub(super) fn begin_load(&mut self, cx: &mut Context, subnet: Subnet, asked: BTreeSet<AccessPoint>, awaited: AwaitedReplicas) {
         asked.iter().for_each(|member| self.holders.want(*member, subnet));
         cx.commands.push_back(Command::Store(StoreCommand::Load(subnet)));
-        self.loading.insert(subnet, Loading::new(cx.now.moment, asked, keepers));
+        self.loading.insert(subnet, Loading::new(cx.now.moment, asked, awaited));
     }
 
     /// Asks members of which subnets they have rows.

@@ -1,7 +1,7 @@
 //! Which member has which rows of our journals, and what is *recorded*.
 //!
-//! A journal's rows are stored by the owner and copied to min(2, n-1) replicas. A row is recorded when it is stored at the owner and at
-//! each member that is needed: each that an heir may be told of. What is recorded stays so, whoever is needed later.
+//! A journal's rows are stored by the owner and copied to min(2, n-1) replicas. A row is recorded when it is stored at the owner and at each
+//! member that is needed: each that a successor may be told of. What is recorded stays so, whoever is needed later.
 
 use crate::turns::{Turns, last_turn};
 use nearcrawl_model::{access_point::AccessPoint, journal::JournalKey, rows_digest::MAX_JOURNALS_COMPARED, subnet::Subnet, time::Moment};

@@ -1,6 +1,6 @@
 //! Tests that nothing counts before it is stored and copied, and that a new owner begins with the best copy any member kept.
 
-use super::{Keepers, Replication, placement::Placement};
+use super::{AwaitedReplicas, Replication, placement::Placement};
 use crate::{
     context::Context,
     event::{Command, CopyAnswer, PeerCommand, StoreCommand},
@@ -18,7 +18,7 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::{Moment, WallTime},
     url::PageUrl,
-    vote::InheritedKeepers,
+    vote::InheritedReplicas,
 };
 use std::collections::BTreeSet;
 
@@ -64,9 +64,9 @@ fn visited(outgoing: &str) -> JournalEntry {
     }
 }
 
-/// Keepers of an owner that are waited for, for so long.
-fn waited_for(members: Vec<NamedReplica>, patience_s: u32) -> Keepers {
-    Keepers::new(vec![InheritedKeepers { members, patience_s }])
+/// Replicas of an owner that are waited for, for so long.
+fn waited_for(members: Vec<NamedReplica>, patience_s: u32) -> AwaitedReplicas {
+    AwaitedReplicas::new(vec![InheritedReplicas { members, patience_s }])
 }
 
 const DAY: u32 = 86_400;
@@ -112,7 +112,7 @@ fn rows_are_stored_together_and_count_when_both_replicas_have_them_too() {
     assert_eq!(replication.stored(write), Some(vec![Item { arrival: arrival("http://b.ke/"), origin }]));
     assert!(replication.all_is_stored(&subnet()) && !replication.is_recorded(&journal(), 1));
     replication.copied(&mut cx, A, &[(journal(), 2)].into(), CopyAnswer::Kept(vec![(journal(), 2)]));
-    assert!(!replication.is_recorded(&journal(), 1), "an heir may ask the other one only");
+    assert!(!replication.is_recorded(&journal(), 1), "a successor may ask the other one only");
     replication.copied(&mut cx, B, &[(journal(), 2)].into(), CopyAnswer::Kept(vec![(journal(), 2)]));
     assert!(replication.is_recorded(&journal(), 2) && !replication.is_recording());
 }
@@ -397,14 +397,14 @@ fn an_owner_whose_journals_take_their_part_of_the_disk_is_told_so_and_the_others
     assert_eq!(kept(&mut cx, &mut replication, &ownership, owner, row(1, 1, 3_000)), None);
     replication.resized(&cx, &ownership, Some(Ticket(1)), [(subnet(), 3_100)].into());
     // With another owner it is another's part that they take.
-    let (heir, mut claim, _) = claim_of(3, None);
+    let (successor, mut claim, _) = claim_of(3, None);
     claim.epoch = 2;
     let proof = SignedClaim::sign(&claim, &Context::of_test(3).key);
     assert!(ownership.merge(claim.clone(), proof).is_some());
     replication.claim_holds(&claim);
-    assert_eq!(kept(&mut cx, &mut replication, &ownership, heir, row(1, 2, 2_000)), Some(Response::NoRoom));
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, successor, row(1, 2, 2_000)), Some(Response::NoRoom));
     replication.resized(&cx, &ownership, None, [(subnet(), -9_000)].into());
-    assert_eq!(kept(&mut cx, &mut replication, &ownership, heir, row(1, 2, 2_000)), None, "some was deleted");
+    assert_eq!(kept(&mut cx, &mut replication, &ownership, successor, row(1, 2, 2_000)), None, "some was deleted");
 }
 
 #[test]
@@ -449,7 +449,7 @@ fn held(store: u64, rows: bool) -> Option<Response> {
 #[test]
 fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    replication.begin_load(&mut cx, subnet(), [A, B].into(), Keepers::default());
+    replication.begin_load(&mut cx, subnet(), [A, B].into(), AwaitedReplicas::default());
     assert!(matches!(&cx.take_commands()[..], [Command::Store(StoreCommand::Load(_))]));
     assert_eq!(asked_what_is_there(&mut cx, &mut replication), [A, B].into());
     assert!(replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, true)).is_empty());
@@ -476,7 +476,7 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
 #[test]
 fn members_without_rows_are_not_asked_for_any() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    replication.begin_load(&mut cx, subnet(), [A, B].into(), Keepers::default());
+    replication.begin_load(&mut cx, subnet(), [A, B].into(), AwaitedReplicas::default());
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
@@ -572,25 +572,25 @@ fn what_was_taken_over_in_a_life_before_waits_for_what_the_voters_tell_and_then_
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = with_others(&cx, 2);
     let [one, other] = [20, 21].map(|number| AccessPoint([number; 32]));
-    replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, Keepers::unknown());
+    replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, AwaitedReplicas::unknown());
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
     for member in [one, other] {
         replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, false));
     }
-    assert!(replication.take_found(&subnet()).is_none() && replication.lacks_keepers());
-    let set = |member, store| InheritedKeepers { members: vec![NamedReplica { member, store: StoreId(store) }], patience_s: DAY };
-    let own = InheritedKeepers { members: vec![NamedReplica { member: cx.me, store: cx.store }], patience_s: DAY };
-    replication.learn_keepers(&cx, &[own, set(one, 1), set(A, 1)]);
-    assert!(replication.take_found(&subnet()).is_none() && !replication.lacks_keepers());
+    assert!(replication.take_found(&subnet()).is_none() && replication.lacks_replicas());
+    let set = |member, store| InheritedReplicas { members: vec![NamedReplica { member, store: StoreId(store) }], patience_s: DAY };
+    let own = InheritedReplicas { members: vec![NamedReplica { member: cx.me, store: cx.store }], patience_s: DAY };
+    replication.learn_replicas(&cx, &[own, set(one, 1), set(A, 1)]);
+    assert!(replication.take_found(&subnet()).is_none() && !replication.lacks_replicas());
     cx.now.moment = Moment(20_000);
     replication.ask_again(&cx);
     replication.ask_others(&cx, &members, subnet());
     replication.ask_again(&cx);
     assert_eq!(replication.awaited(&subnet()), Some(vec![A]), "the others have answered");
     // It is claimed once more: whom it waited for is not forgotten.
-    replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, Keepers::default());
+    replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, AwaitedReplicas::default());
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     assert!(!replication.has_copied_all());
     replication.declare_lost(&[A]);
@@ -604,15 +604,15 @@ fn what_was_taken_over_in_a_life_before_waits_for_what_the_voters_tell_and_then_
 fn a_subnet_begins_when_all_have_answered_and_the_voters_tell_last_that_one_of_them_has_all() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = with_others(&cx, 1);
-    let keeper = NamedReplica { member: AccessPoint([20; 32]), store: StoreId(1) };
-    replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, Keepers::unknown());
+    let replica = NamedReplica { member: AccessPoint([20; 32]), store: StoreId(1) };
+    replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, AwaitedReplicas::unknown());
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
-    replication.told_what_is_there(&mut cx, keeper.member, &[subnet()], held(1, true));
-    replication.recovered(&cx, subnet(), keeper.member, Some(vec![(journal(), vec![opened()])]), 10);
+    replication.told_what_is_there(&mut cx, replica.member, &[subnet()], held(1, true));
+    replication.recovered(&cx, subnet(), replica.member, Some(vec![(journal(), vec![opened()])]), 10);
     assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
-    replication.learn_keepers(&cx, &[InheritedKeepers { members: vec![keeper], patience_s: DAY }]);
+    replication.learn_replicas(&cx, &[InheritedReplicas { members: vec![replica], patience_s: DAY }]);
     assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]), "nobody is waited for, and nobody has anything more to say");
     assert!(replication.take_found(&subnet()).is_some());
 }
@@ -621,7 +621,7 @@ fn a_subnet_begins_when_all_have_answered_and_the_voters_tell_last_that_one_of_t
 fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = alone(&cx);
-    replication.begin_load(&mut cx, subnet(), [A].into(), Keepers::default());
+    replication.begin_load(&mut cx, subnet(), [A].into(), AwaitedReplicas::default());
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.now.moment = Moment(20_000);
     assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));

@@ -28,12 +28,12 @@ use std::{
 const ROLL_UP_EVERY: Millis = 1_000;
 
 /// How much later at most a version of ours becomes because one member knows a later one: a day, since versions are wall times.
-const MOST_AHEAD: u64 = 86_400_000;
+const MAX_AHEAD: u64 = 86_400_000;
 
 /// One that others wait for, because what we own has changed, is told after so long for each member, so that what a member
-/// hears of all the others does not grow with their number; but after [`CHANGED_AT_LEAST`] at the latest.
+/// hears of all the others does not grow with their number; but after [`MAX_CHANGED_EVERY`] at the latest.
 const CHANGED_EVERY_PER_MEMBER: Millis = 250;
-const CHANGED_AT_LEAST: Millis = 3_000;
+const MAX_CHANGED_EVERY: Millis = 3_000;
 
 /// Members whose roll-ups are about to be too old for totals to be exact are asked whether they hold: looked for this often, so many of
 /// them at once, each again after [`ASK_AGAIN`] if it does not answer.
@@ -176,7 +176,7 @@ impl Report {
     /// Whether it is to be looked at now whether the roll-up is to be told to all.
     pub(crate) fn is_due(&self, now: Moment) -> bool {
         let Some(told) = self.told else { return true };
-        let wait = (self.sure_of as u64 * CHANGED_EVERY_PER_MEMBER).clamp(ROLL_UP_EVERY, CHANGED_AT_LEAST);
+        let wait = (self.sure_of as u64 * CHANGED_EVERY_PER_MEMBER).clamp(ROLL_UP_EVERY, MAX_CHANGED_EVERY);
         self.changed && now.since(told) >= wait
     }
 
@@ -242,7 +242,7 @@ impl Report {
     /// nobody would take it in. A member that lies gets us ahead by a day each time, of which there are enough.
     pub(crate) fn is_known_as(&mut self, version: u64) {
         if version > self.version {
-            self.version = version.min(self.version.saturating_add(MOST_AHEAD));
+            self.version = version.min(self.version.saturating_add(MAX_AHEAD));
         }
     }
 
@@ -473,7 +473,7 @@ mod tests {
         report.is_known_as(5_000);
         assert_eq!(report.version, 5_000);
         report.is_known_as(u64::MAX);
-        assert_eq!(report.version, 5_000 + MOST_AHEAD, "one that lies uses up no versions");
+        assert_eq!(report.version, 5_000 + MAX_AHEAD, "one that lies uses up no versions");
     }
 
     #[test]

@@ -304,7 +304,7 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("claimed subnets", view.ownership.register().len(), MAX_CLAIMS),
         limit("claims being voted on", view.voting.open_proposals(), MAX_OPEN),
         limit("claims accepted as a voter", view.voting.rows(), MAX_ROWS),
-        limit("owners whose replicas this voter knows", view.voting.keepers(), MAX_HEARD),
+        limit("owners whose replicas this voter knows", view.voting.replica_sets(), MAX_HEARD),
         limit("lists of voters", view.voting.list_count(), MAX_LISTS),
         limit("members whose networks are remembered", view.voting.networks().len(), MAX_SEEN),
         limit("statements about opt-outs", view.opt_outs.room().0, MAX_STATEMENTS),

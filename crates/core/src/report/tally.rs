@@ -198,20 +198,20 @@ pub(crate) const MAX_LARGE_OF_NON_OWNERS: usize = 64;
 pub(crate) const FEW_VALUES: usize = 16;
 
 /// How old a roll-up may be for totals to be exact, in milliseconds: this, or in large swarms so much for each member.
-const OLDEST: Millis = 30_000;
-const OLDEST_PER_MEMBER: Millis = 300;
+const MAX_AGE: Millis = 30_000;
+const MAX_AGE_PER_MEMBER: Millis = 300;
 
 /// How long a roll-up may have been on its way: gossip that cannot be sent for so long is dropped.
-const LONGEST_WAY: Millis = 5_000;
+const MAX_WAY: Millis = 5_000;
 
 /// How long ago the roll-ups of so many members may have come for their totals to be exact.
 fn oldest_exact(members: usize) -> Millis {
-    (members as u64 * OLDEST_PER_MEMBER).max(OLDEST) - LONGEST_WAY
+    (members as u64 * MAX_AGE_PER_MEMBER).max(MAX_AGE) - MAX_WAY
 }
 
 /// How old the newest sums of so many members may be in totals that are exact, from when they were told.
 pub(crate) fn oldest_told(members: usize) -> Millis {
-    oldest_exact(members) + LONGEST_WAY
+    oldest_exact(members) + MAX_WAY
 }
 
 /// Every member's last roll-up, those that answer, and what members told of the tables and sets that people asked for.
@@ -248,7 +248,7 @@ impl RollUps {
         let newer = self
             .heard
             .get(&roll_up.owner)
-            .is_none_or(|(known, at)| known.version < roll_up.version || (known.version != roll_up.version && now.since(*at) > OLDEST));
+            .is_none_or(|(known, at)| known.version < roll_up.version || (known.version != roll_up.version && now.since(*at) > MAX_AGE));
         if newer {
             let owner = roll_up.owner;
             let heard = (Arc::new(roll_up), now);

@@ -24,7 +24,7 @@ use nearcrawl_model::{
 use std::{collections::BTreeMap, net::IpAddr};
 
 /// How long a steward may take to answer before it is asked again.
-const STEWARD_PATIENCE: Millis = 15_000;
+const STEWARD_TIMEOUT: Millis = 15_000;
 
 /// After so long an owner that did not know of a host is sent its URLs again.
 const OWNER_LEARNS: Millis = 300;
@@ -203,7 +203,7 @@ impl Routing {
         if steward == cx.me || host.address().is_some() {
             self.locator.resolve(host, None);
             self.look_up(cx);
-        } else if self.locator.should_ask(host, cx.now.moment, STEWARD_PATIENCE) {
+        } else if self.locator.should_ask(host, cx.now.moment, STEWARD_TIMEOUT) {
             cx.ask(steward, Pending::Locate(host.clone()), Request::Locate(host.clone()));
         }
     }

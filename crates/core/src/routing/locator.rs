@@ -26,7 +26,7 @@ use std::{
 pub(crate) const MAX_PINS: usize = 200_000;
 
 /// How long a steward's word is believed at most.
-const LONGEST_PIN: Millis = 7 * 86_400_000;
+const MAX_PINNED_FOR: Millis = 7 * 86_400_000;
 
 /// How long a failure is believed.
 const FAILURE_HOLDS: Millis = 300_000;
@@ -162,7 +162,7 @@ impl Locator {
         let transient = answer.as_ref().is_err_and(|failure| failure.is_transient());
         let failures = if transient { (before + 1).min(max_lookups) } else { 0 };
         let holds = match &answer {
-            Ok(located) => located.valid_for.min(LONGEST_PIN),
+            Ok(located) => located.valid_for.min(MAX_PINNED_FOR),
             Err(_) if transient && failures < max_lookups => {
                 (LOOK_UP_AGAIN << failures.saturating_sub(1).min(MAX_LOOKUPS)).min(FAILURE_HOLDS)
             }

@@ -36,7 +36,7 @@ const UNSIGNED: &str = "surveys that their creators did not sign";
 const MADE_ROOM: &str = "ended surveys that made room for others";
 
 /// Bytes of surveys in one answer, unless one has more.
-const MOST_BYTES: usize = MAX_MESSAGE - (64 << 10);
+const MAX_BYTES: usize = MAX_MESSAGE - (64 << 10);
 
 /// All surveys that this access point knows of.
 #[derive(Debug, Default)]
@@ -249,7 +249,7 @@ impl Surveys {
 
     /// A member wants these.
     pub(crate) fn wanted(&self, cx: &mut Context, ticket: Ticket, ids: &[SurveyId]) {
-        let signed = self.register.signed(ids, MOST_BYTES);
+        let signed = self.register.signed(ids, MAX_BYTES);
         cx.answer(ticket, Response::Surveys(signed));
     }
 

@@ -41,7 +41,7 @@ const ASK_AGAIN: Millis = 2_000;
 const ASK_LATER: Millis = 10_000;
 
 /// A turn that is further away is not waited for.
-const LONGEST_WAIT: Millis = 600_000;
+const MAX_WAIT: Millis = 600_000;
 
 /// Why a server is not probed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,7 +228,7 @@ impl Probing {
     /// The owner says after how many milliseconds, or that it cannot say; none if it does not answer that. Then it is asked again.
     pub(super) fn turn_told(&mut self, cx: &Context, told: Option<Option<Millis>>) {
         let Some(mut turn) = self.turn.take() else { return };
-        match told.map(|after| after.filter(|after| *after <= LONGEST_WAIT)) {
+        match told.map(|after| after.filter(|after| *after <= MAX_WAIT)) {
             Some(Some(after)) => {
                 turn.at = Some(cx.now.moment.after(after));
                 self.turn = Some(turn);
@@ -536,7 +536,7 @@ mod tests {
         let cases = [
             (None, ASK_LATER),
             (Some(None), ASK_AGAIN),
-            (Some(Some(LONGEST_WAIT + 1)), ASK_AGAIN),
+            (Some(Some(MAX_WAIT + 1)), ASK_AGAIN),
             (Some(Some(9_000)), 9_000 + TURN + ASK_AGAIN),
         ];
         for (after, waits) in cases {

@@ -298,10 +298,10 @@ fn each_url_of_a_list_is_named_by_one_member_and_by_the_next_when_that_one_is_go
     // Who named one is gone.
     let (gone, urls) = named.iter().enumerate().find(|(_, urls)| !urls.is_empty()).unwrap();
     let alone = (gone as u8 + 1) % 3 + 1;
-    let mut heir = Point::new(alone, &[]);
-    heir.hear(signed(2, "unis", 1, SurveyState::Running));
-    heir.cx.now.moment = Moment(5_000);
-    let inherited = heir.surveys.next_to_place(&heir.cx, &heir.members);
+    let mut successor = Point::new(alone, &[]);
+    successor.hear(signed(2, "unis", 1, SurveyState::Running));
+    successor.cx.now.moment = Moment(5_000);
+    let inherited = successor.surveys.next_to_place(&successor.cx, &successor.members);
     assert!(urls.iter().all(|url| inherited.contains(url)), "{inherited:?}");
 }
 

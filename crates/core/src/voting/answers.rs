@@ -23,7 +23,7 @@ use nearcrawl_model::{
     replica::NamedReplica,
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{Grant, InheritedKeepers, Renewed, SetNumber, SignedList, Voted, VoterList},
+    vote::{Grant, InheritedReplicas, Renewed, SetNumber, SignedList, Voted, VoterList},
 };
 use std::collections::BTreeSet;
 
@@ -85,7 +85,7 @@ impl Voting {
                 self.standing.confirmation.confirm();
             }
             if self.lease.was_sent_by(number, list.number) {
-                self.keepers_granted(cx, &list, from, &grant);
+                self.replicas_granted(cx, &list, from, &grant);
             }
             self.publish_or_withdraw(cx, others, from, grant.unpublished);
         }
@@ -128,62 +128,62 @@ impl Voting {
 
 /// Who has what we recorded.
 impl Voting {
-    fn keepers_granted(&mut self, cx: &mut Context, list: &VoterList, from: AccessPoint, grant: &Grant) {
+    fn replicas_granted(&mut self, cx: &mut Context, list: &VoterList, from: AccessPoint, grant: &Grant) {
         let quorum = self.quorum(list);
         if self.keeping.granted(list, quorum, from, grant, cx.me) {
-            self.propose_keepers(cx);
+            self.propose_replicas(cx);
         }
         self.publish_in_force(cx);
     }
 
-    fn propose_keepers(&mut self, cx: &Context) {
+    fn propose_replicas(&mut self, cx: &Context) {
         self.keeping.propose(cx.me, self.lease.term(), &cx.key);
         self.lease.renew_now(cx.now.moment);
     }
 
     /// These have all that we recorded, but for what we `released` and nobody owns yet. Without a lease nobody is named: what voters know of
     /// us is not known yet, or is over.
-    pub(crate) fn name_keepers(&mut self, cx: &Context, members: Vec<NamedReplica>, released: bool) {
+    pub(crate) fn name_replicas(&mut self, cx: &Context, members: Vec<NamedReplica>, released: bool) {
         if self.lease.holds(cx.now.moment) && self.under_way.next_term.is_none() && self.keeping.name(members, released) {
-            self.propose_keepers(cx);
+            self.propose_replicas(cx);
         }
     }
 
-    /// All that was taken over is at all that have what we recorded: former owners' keepers are not needed any more.
+    /// All that was taken over is at all that have what we recorded: former owners' replicas are not needed any more.
     pub(crate) fn has_copied_all(&mut self, cx: &Context) {
         let idle = self.under_way.accepted.is_empty() && self.under_way.unpublished.is_empty() && self.keeping.is_settled();
         if idle && self.lease.holds(cx.now.moment) && self.keeping.has_copied_all() {
-            self.propose_keepers(cx);
+            self.propose_replicas(cx);
         }
     }
 
     /// Who must have a row before it is recorded; none if nothing is recorded at the moment.
-    pub(crate) fn needed_keepers(&self, now: Moment) -> Option<Vec<NamedReplica>> {
+    pub(crate) fn needed_replicas(&self, now: Moment) -> Option<Vec<NamedReplica>> {
         self.lease.holds(now).then(|| self.keeping.needed()).flatten()
     }
 
-    /// Former owners' keepers, of what is not at all of ours yet; none if it is not known yet what this access point took over in a life
+    /// Former owners' replicas, of what is not at all of ours yet; none if it is not known yet what this access point took over in a life
     /// before.
-    pub(crate) fn inherited_keepers(&self) -> Option<Vec<InheritedKeepers>> {
+    pub(crate) fn inherited_replicas(&self) -> Option<Vec<InheritedReplicas>> {
         self.lease.until().map(|_| self.keeping.inherited())
     }
 
-    /// Claims of ours that enough voters have accepted, each with the last sets of keepers of the owners before: they wait for
+    /// Claims of ours that enough voters have accepted, each with the last sets of replicas of the owners before: they wait for
     /// [`Voting::take_over`].
     pub(crate) fn take_accepted(&mut self) -> Vec<Accepted> {
         std::mem::take(&mut self.under_way.accepted)
     }
 
-    /// Claims were accepted, of subnets whose former owners had these keepers. They are published when a quorum of voters knows of them: an
-    /// heir of ours must hear of them as well.
-    pub(crate) fn take_over(&mut self, cx: &mut Context, claims: Vec<(SignedClaim, Vec<InheritedKeepers>)>) {
+    /// Claims were accepted, of subnets whose former owners had these replicas. They are published when a quorum of voters knows of them:
+    /// an successor of ours must hear of them as well.
+    pub(crate) fn take_over(&mut self, cx: &mut Context, claims: Vec<(SignedClaim, Vec<InheritedReplicas>)>) {
         let sets = claims.iter().flat_map(|(_, before)| before.iter().cloned()).collect::<Vec<_>>();
         // The last set that is known may be one of a process before this one, which nobody tells any more.
         if self.keeping.inherit(sets) || !self.keeping.is_proposed() {
-            self.propose_keepers(cx);
+            self.propose_replicas(cx);
         }
         let needed = self.keeping.last();
-        let at_once = |before: &[InheritedKeepers]| before.iter().all(|set| set.members.is_empty());
+        let at_once = |before: &[InheritedReplicas]| before.iter().all(|set| set.members.is_empty());
         self.under_way
             .unpublished
             .extend(claims.into_iter().map(|(proof, before)| (if at_once(&before) { SetNumber::default() } else { needed }, proof)));
@@ -343,7 +343,7 @@ impl Voting {
     pub(super) fn durable(&mut self, cx: &mut Context, what: Durable) {
         match what {
             Durable::Answer(asker, response) => self.answer(cx, asker, response),
-            Durable::Keepers(owner, number) => self.voter.keepers_stored(owner, number),
+            Durable::Replicas(owner, number) => self.voter.replicas_stored(owner, number),
             Durable::Contested(voter) => self.process.is_contested_by(voter),
             Durable::Term(term) => {
                 self.under_way.next_term = None;

@@ -10,14 +10,14 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
     vote::{
-        Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, MAX_HANDED_KEEPERS, SignedKeepers, SignedList, VoterList, is_accepted,
+        Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, MAX_HANDED_REPLICAS, SignedList, SignedReplicas, VoterList, is_accepted,
         is_installed,
     },
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For how long a proposer goes on with a ballot.
-const PATIENCE: Millis = 10_000;
+const BALLOT_TIMEOUT: Millis = 10_000;
 
 /// For how long another list must be better before it is proposed.
 const SETTLED: Millis = 2_000;
@@ -26,13 +26,13 @@ const SETTLED: Millis = 2_000;
 const ASK_AGAIN: Millis = 2_000;
 
 /// How far ahead of the last one a ballot may be.
-const MOST_SKIPPED: u64 = 1_000_000;
+const MAX_SKIPPED: u64 = 1_000_000;
 
 /// For how long the voters that were not needed are still sent what the voters before had decided.
 const LAGGARDS: Millis = 60_000;
 
 /// A proposer waits no longer than after so many ballots that came to nothing.
-const MOST_FAILED: u64 = 2;
+const MAX_FAILED: u64 = 2;
 
 /// Lists that are remembered with those who proposed them.
 const MAX_DISPUTED: usize = 64;
@@ -91,7 +91,7 @@ impl Mine {
         }
         before.rows.extend(told.rows);
         before.ended.extend(told.ended);
-        told.keepers.into_iter().for_each(|set| take_in(&mut before.keepers, set));
+        told.replicas.into_iter().for_each(|set| take_in(&mut before.replicas, set));
         if enough(&mut accepted.keys(), list) {
             before.rows.sort_by_key(|row| (row.subnet, row.epoch, row.owner));
             before.rows.dedup();
@@ -117,11 +117,11 @@ impl Mine {
     }
 }
 
-/// Of two sets of keepers of one owner the later one is handed over.
-fn take_in(sets: &mut Vec<SignedKeepers>, set: SignedKeepers) {
-    match sets.binary_search_by_key(&set.keepers.owner, |known| known.keepers.owner) {
+/// Of two sets of replicas of one owner the later one is handed over.
+fn take_in(sets: &mut Vec<SignedReplicas>, set: SignedReplicas) {
+    match sets.binary_search_by_key(&set.replicas.owner, |known| known.replicas.owner) {
         Ok(at) if sets[at].number() < set.number() && set.holds() => sets[at] = set,
-        Err(at) if sets.len() < MAX_HANDED_KEEPERS && set.holds() => sets.insert(at, set),
+        Err(at) if sets.len() < MAX_HANDED_REPLICAS && set.holds() => sets.insert(at, set),
         Ok(_) | Err(_) => {}
     }
 }
@@ -167,7 +167,7 @@ impl Ballots {
     /// Whether this ballot's round is not so far ahead that no later one could be found.
     pub(crate) fn is_near(&self, ballot: &Ballot) -> bool {
         let promised = self.state.promised.map_or(0, |promised| promised.round);
-        ballot.round <= self.latest.max(promised).saturating_add(MOST_SKIPPED)
+        ballot.round <= self.latest.max(promised).saturating_add(MAX_SKIPPED)
     }
 
     pub(crate) fn state(&self) -> &BallotState {
@@ -245,16 +245,16 @@ impl Ballots {
     /// living voters: each waits for those before it.
     pub(crate) fn tick(&mut self, now: Moment, list: &VoterList, me: AccessPoint, rank: u64, better: impl FnOnce() -> Option<VoterList>) {
         if let Some(mine) = &self.mine {
-            let limit = if matches!(mine.phase, Phase::Installing { adopted: true, .. }) { LAGGARDS } else { PATIENCE };
+            let limit = if matches!(mine.phase, Phase::Installing { adopted: true, .. }) { LAGGARDS } else { BALLOT_TIMEOUT };
             if now.since(mine.since) < limit {
                 return;
             }
-            self.failed = (self.failed + 1).min(MOST_FAILED);
+            self.failed = (self.failed + 1).min(MAX_FAILED);
             self.mine = None;
             self.waits_from(now);
         }
         // Whoever has not brought it to its end lets the others try first.
-        let turn = (rank + 1 + self.failed * list.voters.len() as u64) * PATIENCE;
+        let turn = (rank + 1 + self.failed * list.voters.len() as u64) * BALLOT_TIMEOUT;
         let stuck = self.accepted_since.is_some_and(|since| now.since(since) >= turn);
         let accepted = self.state.accepted.as_ref().filter(|_| self.state.number == list.number).map(|(_, list)| list.clone());
         let wanted = if let Some(accepted) = accepted { stuck.then_some(accepted) } else { better() };
@@ -262,7 +262,7 @@ impl Ballots {
             self.wanted_since = None;
             return;
         };
-        if !stuck && now.since(*self.wanted_since.get_or_insert(now)) < turn - PATIENCE + SETTLED {
+        if !stuck && now.since(*self.wanted_since.get_or_insert(now)) < turn - BALLOT_TIMEOUT + SETTLED {
             return;
         }
         self.wanted_since = None;

@@ -190,7 +190,7 @@ mod tests {
     use ed25519_dalek::SigningKey;
     use nearcrawl_model::vote::{Ballot, sign_accepted, sign_installed};
 
-    const PATIENCE: Millis = 10_000;
+    const TIMEOUT: Millis = 10_000;
 
     fn key(number: u8) -> SigningKey {
         SigningKey::from_bytes(&[number; 32])
@@ -227,8 +227,8 @@ mod tests {
         let stops = told_by.iter().any(|member| confirmation.contradicted(ap(*member), &ours, next, &witnesses));
         assert!(!stops || holding && !confirmation.is_given());
         let remembered = || (1..=owners).map(ap);
-        assert_eq!(confirmation.conclude((Moment(PATIENCE - 1), PATIENCE), &ours, remembered(), &witnesses), None);
-        let next = confirmation.conclude((Moment(PATIENCE), PATIENCE), &ours, remembered(), &witnesses);
+        assert_eq!(confirmation.conclude((Moment(TIMEOUT - 1), TIMEOUT), &ours, remembered(), &witnesses), None);
+        let next = confirmation.conclude((Moment(TIMEOUT), TIMEOUT), &ours, remembered(), &witnesses);
         assert!(next.is_none() || confirmation.is_given());
         if holding { stops } else { next.is_some() }
     }
@@ -267,7 +267,7 @@ mod tests {
         let witnesses = Witnesses { owners: 0, has_owned: &nobody, few: 5 };
         let mut confirmation = Confirmation::new(Moment(0), true);
         let conclude = |confirmation: &mut Confirmation| {
-            confirmation.conclude((Moment(1), PATIENCE), &ours, [ap(2), ap(3)].into_iter(), &witnesses);
+            confirmation.conclude((Moment(1), TIMEOUT), &ours, [ap(2), ap(3)].into_iter(), &witnesses);
             confirmation.is_given()
         };
         confirmation.answered(ap(2));

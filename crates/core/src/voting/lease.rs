@@ -24,7 +24,7 @@ const SOON: Millis = 2;
 const MAX_APART: i128 = 5_000;
 
 /// How many terms a voter may be ahead of an owner: one that lost its disk counts from one, and a term lasts for a minute at least.
-const MOST_TERMS_SKIPPED: u64 = 1 << 20;
+const MAX_TERMS_SKIPPED: u64 = 1 << 20;
 
 /// Why there is no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +275,7 @@ impl Lease {
                 let without = now.since(self.until.unwrap_or(self.began)) >= self.times.patience();
                 let lost = list.voters.len() - terms.len() < list.quorum() || without;
                 // One that lies names a term after which there is none.
-                let likely = terms.into_iter().filter(|term| *term <= self.term.saturating_add(MOST_TERMS_SKIPPED));
+                let likely = terms.into_iter().filter(|term| *term <= self.term.saturating_add(MAX_TERMS_SKIPPED));
                 let last = likely.max().unwrap_or(0).max(self.term);
                 if lost { Step::NextTerm(last.saturating_add(1)) } else { Step::Nothing }
             }

@@ -47,7 +47,7 @@ pub(crate) enum Asker {
 #[derive(Debug)]
 pub(super) enum Durable {
     Answer(Asker, Response),
-    Keepers(AccessPoint, SetNumber),
+    Replicas(AccessPoint, SetNumber),
     Term(u64),
     Contested(AccessPoint),
 }
@@ -84,7 +84,7 @@ pub(super) struct Standing {
 }
 
 /// A list is renewed with the same voters this often at most, in milliseconds.
-const RENEWED_AT_MOST_EVERY: Millis = 3_600_000;
+const MIN_RENEWAL_INTERVAL: Millis = 3_600_000;
 
 /// By how much a list may be younger than this voter knows the swarm to be.
 const AGE_LATITUDE: Millis = 120_000;
@@ -116,7 +116,7 @@ pub(super) struct UnderWay {
     pub(super) next_term: Option<u64>,
     /// Claims of ours that enough voters have accepted.
     pub(super) accepted: Vec<Accepted>,
-    /// The same when the keepers of the owners before are told to the voters: published when that set is in force.
+    /// The same when the replicas of the owners before are told to the voters: published when that set is in force.
     pub(super) unpublished: Vec<(SetNumber, SignedClaim)>,
 }
 
@@ -141,7 +141,7 @@ pub(crate) struct Voting {
 impl Voting {
     /// Restores it from its records. `sole` is whether the process before with this key surely has ended.
     pub(crate) fn new(times: Times, networks: Networks, start: Now, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
-        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars, keepers, contested } = Restored::read(stored);
+        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars, replicas, contested } = Restored::read(stored);
         let now = start.moment;
         // The instant of its start, by both clocks, tells it apart from any other process.
         let number = (start.wall.0 << 24 ^ now.0).max(1);
@@ -154,7 +154,7 @@ impl Voting {
             times,
             process: Process::new(incarnation, number, ended_before, sole, now).with_contested(contested),
             lists,
-            voter: Voter::new(times, now, rows, ended).with_keepers(keepers),
+            voter: Voter::new(times, now, rows, ended).with_replicas(replicas),
             lease: Lease::new(times, now, term),
             proposals: Proposals::default(),
             keeping: Keeping::new(start.wall.0),
@@ -306,8 +306,8 @@ impl Voting {
     }
 
     /// Of how many owners this voter knows who has what they recorded.
-    pub(crate) fn keepers(&self) -> usize {
-        self.voter.keepers()
+    pub(crate) fn replica_sets(&self) -> usize {
+        self.voter.replica_sets()
     }
 
     /// How many lists it keeps.
@@ -400,7 +400,7 @@ impl Voting {
             sole: self.process.is_sole(),
             installed: self.standing.installed,
             known: self.keeping.last(),
-            keepers: None,
+            replicas: None,
             leaving: self.standing.leaving,
         };
         for voter in &list.voters {
@@ -408,8 +408,8 @@ impl Voting {
                 continue;
             }
             // Who has no lease has nothing recorded that voters must know of.
-            let keepers = self.keeping.due(voter).filter(|_| self.lease.holds(now));
-            let renewal = Renewal { keepers, sole: self.process.is_sole_to(voter), ..renewal.clone() };
+            let replicas = self.keeping.due(voter).filter(|_| self.lease.holds(now));
+            let renewal = Renewal { replicas, sole: self.process.is_sole_to(voter), ..renewal.clone() };
             self.ask(cx, *voter, Pending::Renew(number), Request::Renew(renewal));
         }
     }
@@ -604,7 +604,7 @@ impl Voting {
         // Since when it is in force is not known of a list that was known at the start.
         let known_since_start = self.standing.adopted_at == self.process.started;
         let settled = known_since_start || now.since(self.standing.adopted_at) >= 2 * self.times.patience();
-        settled || list.voters.len() < plan::LEAST || list.voters.iter().any(|voter| !next.contains(voter) && is_out(voter))
+        settled || list.voters.len() < plan::MIN_VOTERS || list.voters.iter().any(|voter| !next.contains(voter) && is_out(voter))
     }
 
     /// Who may become a voter, the longest leased first. Of newcomers only so many may as do not stop the voters that are heard when they vanish
@@ -654,7 +654,7 @@ impl Voting {
         if self.is_empty_handed(me) && self.may_choose(now, me) {
             return true;
         }
-        let recent = renewed.is_some_and(|at| now.since(at) < RENEWED_AT_MOST_EVERY);
+        let recent = renewed.is_some_and(|at| now.since(at) < MIN_RENEWAL_INTERVAL);
         let back = |voter: &AccessPoint| {
             let heard = self.voter.heard_of(voter).is_some_and(|heard| now.since(heard.last) < self.times.patience());
             heard && self.voter.is_empty_handed(now, voter, list.number) && !self.is_out(me, voter)

@@ -4,7 +4,7 @@
 //! * [`voter`]: as a voter: whose lease is renewed, which claims are accepted
 //! * [`lease`]: our own lease: no request leaves without it
 //! * [`proposals`]: our own claims, until enough voters have accepted them
-//! * [`keeping`]: who has what we recorded, as voters keep it for an heir
+//! * [`keeping`]: who has what we recorded, as voters keep it for a successor
 //! * [`ballots`]: the choice of the next list; [`plan`]: who should be on it; [`networks`]: one vote for each network
 //! * [`process`]: which of several processes with our key votes; [`confirmation`]: whether the list of before a start is still in force
 //! * [`records`]: what of all this is on disk

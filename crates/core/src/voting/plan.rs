@@ -9,13 +9,13 @@ use nearcrawl_model::{
 use std::collections::BTreeSet;
 
 /// So many voters at most: each owner renews its lease with all of them.
-pub(crate) const MOST_VOTERS: usize = 7;
+pub(crate) const MAX_CHOSEN_VOTERS: usize = 7;
 
 /// Below this size a newcomer becomes a voter sooner, so that those let in can stop the swarm.
 pub(crate) const FEW: usize = 5;
 
 /// A list of so many that loses one stays one of so many: of one less, all would be needed.
-pub(crate) const LEAST: usize = 3;
+pub(crate) const MIN_VOTERS: usize = 3;
 
 /// Voters that count no more.
 #[derive(Clone, Copy)]
@@ -27,11 +27,11 @@ pub(crate) struct Gone<'a> {
 }
 
 /// For how long an access point must have held leases before it becomes a voter, at most; below [`FEW`] voters what replaces a silent one.
-const LONGEST_TENURE: Millis = 86_400_000;
+const MAX_TENURE: Millis = 86_400_000;
 
 /// Half of the swarm's own age, so that those who begin it together vote soon, and those who come for a day do not.
 pub(crate) fn tenure_needed(age: Millis, voters: usize, least: Millis, few: Millis) -> Millis {
-    let most = if voters < FEW { few } else { LONGEST_TENURE };
+    let most = if voters < FEW { few } else { MAX_TENURE };
     (age / 2).clamp(least, most.max(least))
 }
 
@@ -60,14 +60,14 @@ pub(crate) fn better(list: &VoterList, gone: Gone<'_>, candidates: &[AccessPoint
     let Gone { now: gone, for_good } = gone;
     let there: Vec<_> = list.voters.iter().copied().filter(|voter| !gone.contains(voter)).collect();
     let surplus = networks.surplus(&there, list.voters.len());
-    let sizes = (1..=(there.len() + candidates.len()).min(MOST_VOTERS)).filter(|size| size % 2 == 1);
+    let sizes = (1..=(there.len() + candidates.len()).min(MAX_CHOSEN_VOTERS)).filter(|size| size % 2 == 1);
     let lists = sizes.filter_map(|size| of_size(size, &there, candidates, networks));
     let best = lists.filter(|voters| networks.surplus(voters, voters.len()) <= surplus).max_by_key(|voters| voters.len())?;
     let surplus_then = networks.surplus(&best, best.len());
     let mut voters: BTreeSet<_> = best.into_iter().collect();
     // A list of three that loses one for good stays one of three: of two, both would be needed. Who is there must be able to decide: of
     // three of whom an operator declared two lost, one is left.
-    let least = list.voters.len().min(LEAST);
+    let least = list.voters.len().min(MIN_VOTERS);
     let least = if voters.len() >= quorum_of(least) { least } else { 0 };
     for silent in list.voters.iter().filter(|voter| gone.contains(voter) && !for_good.contains(voter)) {
         if voters.len() < least {
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn those_who_come_together_do_not_stop_a_list_when_they_vanish_together() {
         assert_eq!((0..=6).map(most_newcomers).collect::<Vec<_>>(), [5, 4, 1, 2, 1, 0, 0]);
-        for there in 2..=MOST_VOTERS {
+        for there in 2..=MAX_CHOSEN_VOTERS {
             assert!(quorum_of(there + most_newcomers(there)) <= there);
         }
     }

@@ -9,7 +9,7 @@ use nearcrawl_model::{
     claim::{Claim, SignedClaim},
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{AcceptedOwner, Endorsed, MAX_PROPOSED, SignedKeepers, SignedPart, Vote, VoterList, Votes},
+    vote::{AcceptedOwner, Endorsed, MAX_PROPOSED, SignedPart, SignedReplicas, Vote, VoterList, Votes},
 };
 use siphasher::sip::SipHasher13;
 use std::{
@@ -18,7 +18,7 @@ use std::{
 };
 
 /// After which time a claim that too few voters have accepted is withdrawn.
-const PATIENCE: Millis = 15_000;
+const PROPOSAL_TIMEOUT: Millis = 15_000;
 
 /// When a voter that has not answered is asked again.
 const ASK_AGAIN: Millis = 3_000;
@@ -37,7 +37,7 @@ const REST_SPREAD: u64 = 4_000;
 /// The rest of who had most votes, before it is doubled: a rival's withdrawal comes to the voters meanwhile.
 const REST_OF_MOST: Millis = 500;
 
-const MOST_DOUBLED: u32 = 3;
+const MAX_DOUBLED: u32 = 3;
 
 /// After so long without an attempt the earlier ones are not counted any more.
 const FORGIVEN: Millis = 120_000;
@@ -63,17 +63,17 @@ struct Open {
     asked: BTreeMap<AccessPoint, Moment>,
     votes: BTreeMap<AccessPoint, Endorsed>,
     refused: BTreeSet<AccessPoint>,
-    /// The last sets of keepers of the owners before, of all that voters told.
-    before: BTreeMap<AccessPoint, SignedKeepers>,
+    /// The last sets of replicas of the owners before, of all that voters told.
+    before: BTreeMap<AccessPoint, SignedReplicas>,
     /// What the owner of a larger subnet around it says.
     part: Option<Box<SignedPart>>,
 }
 
-/// A claim of ours with its votes, and the last sets of keepers of the owners before.
+/// A claim of ours with its votes, and the last sets of replicas of the owners before.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) proof: SignedClaim,
-    pub(crate) before: Vec<SignedKeepers>,
+    pub(crate) before: Vec<SignedReplicas>,
 }
 
 impl Open {
@@ -86,12 +86,12 @@ impl Open {
 
     /// Whether rivals had fewer of the votes that were given. Who does not reach enough voters has no rival, and must leave room for others that do.
     fn has_most_of_split_votes(&self, now: Moment) -> bool {
-        !self.refused.is_empty() && self.votes.len() > self.refused.len() && now.since(self.since) < PATIENCE
+        !self.refused.is_empty() && self.votes.len() > self.refused.len() && now.since(self.since) < PROPOSAL_TIMEOUT
     }
 
     /// Of two sets of an owner the later one counts: any quorum has a voter that knows the one in force, or a later one.
-    fn takes_over_from(&mut self, set: &SignedKeepers) {
-        let known = self.before.entry(set.keepers.owner).or_insert_with(|| set.clone());
+    fn takes_over_from(&mut self, set: &SignedReplicas) {
+        let known = self.before.entry(set.replicas.owner).or_insert_with(|| set.clone());
         if known.number() < set.number() {
             known.clone_from(set);
         }
@@ -205,12 +205,12 @@ impl Proposals {
         self.working.remove(&from);
     }
 
-    /// A voter's votes for the claims that it was asked for, with the sets of keepers that it told.
+    /// A voter's votes for the claims that it was asked for, with the sets of replicas that it told.
     pub(crate) fn voted(
         &mut self,
         from: AccessPoint,
         asked: &[(Subnet, u64)],
-        (votes, told): (Vec<Vote>, Vec<SignedKeepers>),
+        (votes, told): (Vec<Vote>, Vec<SignedReplicas>),
         list: u64,
         term: u64,
     ) {
@@ -259,7 +259,7 @@ impl Proposals {
     ) -> Decided {
         let mut decided = Decided::default();
         let done = |open: &Open| open.votes.len() >= quorum;
-        let failed = |open: &Open| !open.may_be_accepted(list, quorum, live) || now.since(open.since) >= PATIENCE;
+        let failed = |open: &Open| !open.may_be_accepted(list, quorum, live) || now.since(open.since) >= PROPOSAL_TIMEOUT;
         let ended: Vec<_> = self.open.iter().filter(|(_, open)| done(open) || failed(open)).map(|(subnet, _)| *subnet).collect();
         for subnet in ended {
             let Some(open) = self.open.remove(&subnet) else { continue };
@@ -291,11 +291,11 @@ impl Proposals {
         (in_vain.attempts, in_vain.last) = (before.saturating_add(1), now);
         self.withdrawals += 1;
         if most {
-            return REST_OF_MOST << before.min(MOST_DOUBLED);
+            return REST_OF_MOST << before.min(MAX_DOUBLED);
         }
         let mut hasher = SipHasher13::new();
         (me.0, self.withdrawals, subnet).hash(&mut hasher);
-        REST + hasher.finish() % (REST_SPREAD << before.min(MOST_DOUBLED))
+        REST + hasher.finish() % (REST_SPREAD << before.min(MAX_DOUBLED))
     }
 }
 
@@ -362,14 +362,14 @@ mod tests {
         for number in accepted + 1..=accepted + refused {
             proposals.voted(voter(number), &[(subnet, 3)], (vec![Vote::Owned], Vec::new()), 1, 1);
         }
-        (0..3 * PATIENCE).step_by(100).find(|at| !proposals.decide(Moment(*at), &list, (5, 1), owner, &live).given_up.is_empty())
+        (0..3 * PROPOSAL_TIMEOUT).step_by(100).find(|at| !proposals.decide(Moment(*at), &list, (5, 1), owner, &live).given_up.is_empty())
     }
 
     #[test]
     fn of_those_that_split_the_votes_who_has_most_comes_first_and_none_waits_for_voters_that_are_down() {
         assert_eq!(tries_again_after(3, 2, 5), Some(REST_OF_MOST), "two of seven are down");
         assert!(tries_again_after(2, 3, 5).is_some_and(|rest| (REST..=REST + REST_SPREAD).contains(&rest)));
-        let in_vain = |after: Option<Millis>| after.is_some_and(|after| after >= PATIENCE + REST);
+        let in_vain = |after: Option<Millis>| after.is_some_and(|after| after >= PROPOSAL_TIMEOUT + REST);
         assert!(in_vain(tries_again_after(4, 2, 7)), "one may yet accept it");
         assert!(in_vain(tries_again_after(4, 0, 4)), "nobody wants it besides: those that are down may come back");
     }

@@ -13,7 +13,7 @@ use nearcrawl_model::{
     message::{MAX_VOTER_LISTS, Proposal, Request, Response},
     time::Millis,
     vote::{
-        AcceptedOwner, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedKeepers, SignedList, SignedPart,
+        AcceptedOwner, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart, SignedReplicas,
         Vote, Voted, VoterList, sign_accepted, sign_installed,
     },
 };
@@ -30,8 +30,8 @@ struct Proposed<'a> {
     parts: &'a [SignedPart],
 }
 
-/// The place of a set of keepers among those that are told; none if too many are.
-fn place_of(set: SignedKeepers, told: &mut Vec<SignedKeepers>) -> Option<u16> {
+/// The place of a set of replicas among those that are told; none if too many are.
+fn place_of(set: SignedReplicas, told: &mut Vec<SignedReplicas>) -> Option<u16> {
     let known = told.iter().position(|known| *known == set);
     if known.is_none() && told.len() < MAX_PROPOSED {
         told.push(set);
@@ -52,11 +52,11 @@ impl Voting {
                 let mut records = Vec::new();
                 self.bring_what_was_decided(cx, from, &renewal);
                 let answer = Durable::Answer(asker, Response::Renewed(self.renew(cx, others, from, &renewal, &mut records)));
-                // Only what is new about its keepers waits for the disk.
+                // Only what is new about its replicas waits for the disk.
                 if records.is_empty() {
                     return self.durable(cx, answer);
                 }
-                self.store(cx, records, vec![Durable::Keepers(from, renewal.known), answer]);
+                self.store(cx, records, vec![Durable::Replicas(from, renewal.known), answer]);
             }
             Request::Propose(proposal) => self.proposed(cx, others, asker, from, proposal),
             Request::Withdraw { process, claims } => {
@@ -97,10 +97,10 @@ impl Voting {
             Renewed::Granted(_) if renewal.list != number => Renewed::OtherList(number),
             Renewed::Granted(_) if !self.votes(cx.now.moment, cx.me) || self.ballots.is_sealed(number) => Renewed::Changing,
             Renewed::Granted(mut grant) => {
-                let is_new = self.voter.note_keepers(from, renewal, records);
+                let is_new = self.voter.note_replicas(from, renewal, records);
                 grant.stored = if is_new { renewal.known } else { self.voter.stored_number(&from) };
-                let unknown = self.voter.keepers_of(&from).filter(|set| set.number() > renewal.known);
-                grant.keepers = unknown.cloned().map(Box::new);
+                let unknown = self.voter.replicas_of(&from).filter(|set| set.number() > renewal.known);
+                grant.replicas = unknown.cloned().map(Box::new);
                 Renewed::Granted(grant)
             }
             other => other,
@@ -158,7 +158,7 @@ impl Voting {
         others: Others<'_>,
         Proposed { from, term, process, parts }: Proposed<'_>,
         proof: &SignedClaim,
-        (records, told): (&mut Vec<VotingRecord>, &mut Vec<SignedKeepers>),
+        (records, told): (&mut Vec<VotingRecord>, &mut Vec<SignedReplicas>),
     ) -> Vote {
         let claim = match proof.open() {
             Ok(claim) if claim.owner == from => claim,
@@ -174,7 +174,7 @@ impl Voting {
         let part = parts.iter().find(|part| part.awarded.part == claim.subnet);
         match self.voter.judge(cx.now.moment, Asked { claim: &claim, part, term, process }, others.register, records) {
             Ok(()) => {
-                let before = self.voter.keepers_before(&claim, others.register);
+                let before = self.voter.replicas_before(&claim, others.register);
                 Vote::Accepted(what.vote(&cx.key), before.into_iter().filter_map(|set| place_of(set, told)).collect())
             }
             Err(Refusal::Epoch(last)) if last == claim.epoch && self.times.without == Some(LeftOut::OneVoteAnEpoch) => {
@@ -281,9 +281,9 @@ impl Voting {
         let signature = sign_installed(list, &cx.key);
         self.standing.installed = self.standing.installed.max(list.number);
         records.push(records::installed(self.standing.installed));
-        let keepers = before.keepers.iter().map(|set| Durable::Keepers(set.keepers.owner, set.number()));
+        let replicas = before.replicas.iter().map(|set| Durable::Replicas(set.replicas.owner, set.number()));
         let answer = Durable::Answer(asker, Response::Ballot(Box::new(BallotAnswer::Installed(signature))));
-        self.store(cx, records, keepers.chain([answer]).collect());
+        self.store(cx, records, replicas.chain([answer]).collect());
     }
 
     pub(super) fn answer(&mut self, cx: &mut Context, asker: Asker, response: Response) {

@@ -3,7 +3,7 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     subnet::Subnet,
-    vote::{AcceptedRow, Ballot, DoubleVote, SignedKeepers, SignedList, VoterList},
+    vote::{AcceptedRow, Ballot, DoubleVote, SignedList, SignedReplicas, VoterList},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,7 @@ enum Key {
     Lost(AccessPoint),
     Processes,
     DoubleVote(AccessPoint),
-    Keepers(AccessPoint),
+    Replicas(AccessPoint),
     Contested(AccessPoint),
 }
 
@@ -80,8 +80,8 @@ pub(crate) struct Restored {
     pub(crate) processes: Option<StoredProcesses>,
     /// Voters that accepted two claims at one epoch, with the proof.
     pub(crate) liars: BTreeMap<AccessPoint, DoubleVote>,
-    /// The last sets of keepers of owners.
-    pub(crate) keepers: Vec<SignedKeepers>,
+    /// The last sets of replicas of owners.
+    pub(crate) replicas: Vec<SignedReplicas>,
     /// Voters that knew of another process with our key.
     pub(crate) contested: BTreeSet<AccessPoint>,
 }
@@ -106,7 +106,7 @@ impl Restored {
                 Key::Installed => restored.installed = decode(value).unwrap_or(0),
                 Key::Lost(who) => drop(restored.lost.insert(who)),
                 Key::DoubleVote(who) => restored.liars.extend(decode(value).map(|proof| (who, proof))),
-                Key::Keepers(_) => restored.keepers.extend(decode(value)),
+                Key::Replicas(_) => restored.replicas.extend(decode(value)),
                 Key::Contested(who) => drop(restored.contested.insert(who)),
                 Key::Processes => restored.processes = decode(value),
             }
@@ -163,12 +163,12 @@ pub(crate) fn double_vote(proof: &DoubleVote) -> VotingRecord {
     record(Key::DoubleVote(proof.voter()), proof)
 }
 
-pub(crate) fn keepers(set: &SignedKeepers) -> VotingRecord {
-    record(Key::Keepers(set.keepers.owner), set)
+pub(crate) fn replicas(set: &SignedReplicas) -> VotingRecord {
+    record(Key::Replicas(set.replicas.owner), set)
 }
 
-pub(crate) fn no_keepers(owner: AccessPoint) -> VotingRecord {
-    VotingRecord { key: encode(&Key::Keepers(owner)), value: None }
+pub(crate) fn no_replicas(owner: AccessPoint) -> VotingRecord {
+    VotingRecord { key: encode(&Key::Replicas(owner)), value: None }
 }
 
 pub(crate) fn processes(stored: StoredProcesses) -> VotingRecord {

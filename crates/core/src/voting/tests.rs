@@ -6,11 +6,11 @@
 
 mod copies;
 mod faults;
-mod keepers;
 mod liars;
 mod networks;
 mod process;
 mod random;
+mod replicas;
 mod voters;
 mod world;
 

@@ -13,8 +13,8 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::{Millis, Moment},
     vote::{
-        AcceptedRow, Grant, HandedOver, MAX_BEFORE, MAX_HANDED_KEEPERS, MAX_REPORTED, Renewal, Renewed, SetNumber, SignedKeepers,
-        SignedPart,
+        AcceptedRow, Grant, HandedOver, MAX_BEFORE, MAX_HANDED_REPLICAS, MAX_REPORTED, Renewal, Renewed, SetNumber, SignedPart,
+        SignedReplicas,
     },
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ const KEPT_FOR: Millis = 600_000;
 const REPORTED_AFTER: Millis = 20_000;
 
 /// How far ahead of the last known epoch a claim may be: attempts of members that a voter has not heard of.
-const MOST_SKIPPED: u64 = 1_024;
+const MAX_SKIPPED: u64 = 1_024;
 
 /// What is known of an owner's lease.
 #[derive(Clone, Copy, Debug)]
@@ -91,19 +91,19 @@ pub(crate) struct Voter {
     ended: BTreeMap<AccessPoint, u64>,
     /// Accepted claims by subnet: one each, but for those that different voters of the list before had accepted at one epoch.
     rows: BTreeMap<Subnet, Vec<Row>>,
-    /// The last set of keepers of each owner, and which of its sets is on disk; at most [`MAX_HEARD`].
-    keepers: BTreeMap<AccessPoint, (SignedKeepers, SetNumber)>,
+    /// The last set of replicas of each owner, and which of its sets is on disk; at most [`MAX_HEARD`].
+    replicas: BTreeMap<AccessPoint, (SignedReplicas, SetNumber)>,
 }
 
 impl Voter {
     pub(crate) fn new(times: Times, now: Moment, rows: BTreeMap<Subnet, StoredRow>, ended: BTreeMap<AccessPoint, u64>) -> Voter {
         let rows = rows.into_iter().map(|(subnet, stored)| (subnet, vec![Row { stored, at: now }])).collect();
-        Voter { times, since: now, watches_since: now, heard: BTreeMap::new(), ended, rows, keepers: BTreeMap::new() }
+        Voter { times, since: now, watches_since: now, heard: BTreeMap::new(), ended, rows, replicas: BTreeMap::new() }
     }
 
-    /// With the sets of keepers that were stored before.
-    pub(crate) fn with_keepers(mut self, stored: Vec<SignedKeepers>) -> Voter {
-        self.keepers = stored.into_iter().map(|set| (set.keepers.owner, (set.clone(), set.number()))).collect();
+    /// With the sets of replicas that were stored before.
+    pub(crate) fn with_replicas(mut self, stored: Vec<SignedReplicas>) -> Voter {
+        self.replicas = stored.into_iter().map(|set| (set.replicas.owner, (set.clone(), set.number()))).collect();
         self
     }
 
@@ -122,7 +122,7 @@ impl Voter {
             return Renewed::Ended(*term);
         }
         // A later term has begun, as the owner does not know any more that lost its disk.
-        if let Some(later) = self.keepers_of(&from).map(|set| set.number().term).filter(|later| *later > renewal.term) {
+        if let Some(later) = self.replicas_of(&from).map(|set| set.number().term).filter(|later| *later > renewal.term) {
             return Renewed::Ended(later - 1);
         }
         let patience = self.times.patience();
@@ -165,54 +165,54 @@ impl Voter {
         late.take(MAX_REPORTED).map(|row| (row.stored.row.subnet, row.stored.row.epoch)).collect()
     }
 
-    /// Notes the set of keepers in a renewal that is granted, if it is a later one than is known here. Whether that is to be stored first.
-    pub(crate) fn note_keepers(&mut self, from: AccessPoint, renewal: &Renewal, records: &mut Vec<VotingRecord>) -> bool {
-        let Some(set) = renewal.keepers.as_deref() else { return false };
-        let fits = set.keepers.owner == from && set.number().term == renewal.term;
+    /// Notes the set of replicas in a renewal that is granted, if it is a later one than is known here. Whether that is to be stored first.
+    pub(crate) fn note_replicas(&mut self, from: AccessPoint, renewal: &Renewal, records: &mut Vec<VotingRecord>) -> bool {
+        let Some(set) = renewal.replicas.as_deref() else { return false };
+        let fits = set.replicas.owner == from && set.number().term == renewal.term;
         fits && self.note(set, records)
     }
 
-    fn note(&mut self, set: &SignedKeepers, records: &mut Vec<VotingRecord>) -> bool {
-        let owner = set.keepers.owner;
-        let known = self.keepers.get(&owner);
+    fn note(&mut self, set: &SignedReplicas, records: &mut Vec<VotingRecord>) -> bool {
+        let owner = set.replicas.owner;
+        let known = self.replicas.get(&owner);
         if known.is_some_and(|(known, stored)| known == set && *stored < set.number()) {
             // It may have come with what the voters before had decided, or is on its way to the disk.
-            records.push(records::keepers(set));
+            records.push(records::replicas(set));
             return true;
         }
-        let room = known.is_some() || self.keepers.len() < MAX_HEARD;
+        let room = known.is_some() || self.replicas.len() < MAX_HEARD;
         if !room || known.is_some_and(|(known, _)| known.number() >= set.number()) || !set.holds() {
             return false;
         }
         let stored = known.map_or_else(SetNumber::default, |(_, stored)| *stored);
-        records.push(records::keepers(set));
-        self.keepers.insert(owner, (set.clone(), stored));
+        records.push(records::replicas(set));
+        self.replicas.insert(owner, (set.clone(), stored));
         true
     }
 
-    /// A set of keepers is on disk.
-    pub(crate) fn keepers_stored(&mut self, owner: AccessPoint, number: SetNumber) {
-        if let Some((_, stored)) = self.keepers.get_mut(&owner) {
+    /// A set of replicas is on disk.
+    pub(crate) fn replicas_stored(&mut self, owner: AccessPoint, number: SetNumber) {
+        if let Some((_, stored)) = self.replicas.get_mut(&owner) {
             *stored = number.max(*stored);
         }
     }
 
-    /// The last set of keepers of an owner.
-    pub(crate) fn keepers_of(&self, owner: &AccessPoint) -> Option<&SignedKeepers> {
-        self.keepers.get(owner).map(|(set, _)| set)
+    /// The last set of replicas of an owner.
+    pub(crate) fn replicas_of(&self, owner: &AccessPoint) -> Option<&SignedReplicas> {
+        self.replicas.get(owner).map(|(set, _)| set)
     }
 
-    /// Which of an owner's sets of keepers is on disk.
+    /// Which of an owner's sets of replicas is on disk.
     pub(crate) fn stored_number(&self, owner: &AccessPoint) -> SetNumber {
-        self.keepers.get(owner).map_or_else(SetNumber::default, |(_, stored)| *stored)
+        self.replicas.get(owner).map_or_else(SetNumber::default, |(_, stored)| *stored)
     }
 
-    /// The last sets of keepers of those who owned a subnet before this claim to it, which was accepted here; its owner may be among them.
-    pub(crate) fn keepers_before(&self, claim: &Claim, register: &Register) -> Vec<SignedKeepers> {
+    /// The last sets of replicas of those who owned a subnet before this claim to it, which was accepted here; its owner may be among them.
+    pub(crate) fn replicas_before(&self, claim: &Claim, register: &Register) -> Vec<SignedReplicas> {
         let published = register.latest(&claim.subnet).map(|held| held.claim.owner);
         let rows = self.rows.get(&claim.subnet).into_iter().flatten();
         let before = at_most_before(published.into_iter().chain(rows.flat_map(|row| row.stored.before.iter().copied())));
-        before.iter().filter_map(|owner| self.keepers_of(owner).cloned()).collect()
+        before.iter().filter_map(|owner| self.replicas_of(owner).cloned()).collect()
     }
 
     /// Whether this owner holds a lease of this term, as far as this voter knows.
@@ -276,7 +276,7 @@ impl Voter {
         if claim.epoch <= last && !again {
             return Err(Refusal::Epoch(last));
         }
-        if claim.epoch > last.saturating_add(MOST_SKIPPED) {
+        if claim.epoch > last.saturating_add(MAX_SKIPPED) {
             return Err(Refusal::Invalid);
         }
         let owners = self.owners_before(&subnet, &standing);
@@ -381,7 +381,7 @@ impl Voter {
                 records.push(records::row(&row.stored));
             }
         }
-        self.tidy_keepers(now, register, records);
+        self.tidy_replicas(now, register, records);
         self.rows.retain(|subnet, rows| {
             let published = register.latest(subnet).map_or(0, |held| held.claim.epoch);
             // Of those before it one may have owned the subnet without being known here.
@@ -396,10 +396,10 @@ impl Voter {
         });
     }
 
-    /// Forgets the sets of keepers of those that have been silent for long and own nothing any more, by any claim that is known.
-    fn tidy_keepers(&mut self, now: Moment, register: &Register, records: &mut Vec<VotingRecord>) {
+    /// Forgets the sets of replicas of those that have been silent for long and own nothing any more, by any claim that is known.
+    fn tidy_replicas(&mut self, now: Moment, register: &Register, records: &mut Vec<VotingRecord>) {
         let heard = |owner: &AccessPoint| now.since(self.heard.get(owner).map_or(self.since, |heard| heard.last)) < KEPT_FOR;
-        let over: BTreeSet<_> = self.keepers.keys().filter(|owner| register.count(owner) == 0 && !heard(owner)).copied().collect();
+        let over: BTreeSet<_> = self.replicas.keys().filter(|owner| register.count(owner) == 0 && !heard(owner)).copied().collect();
         if over.is_empty() {
             return;
         }
@@ -407,17 +407,17 @@ impl Voter {
         let rows = self.rows.values().flatten().flat_map(|row| row.stored.before.iter().copied().chain([row.stored.row.owner]));
         let needed: BTreeSet<_> = released.chain(rows).collect();
         for owner in over.difference(&needed).copied() {
-            self.keepers.remove(&owner);
-            records.push(records::no_keepers(owner));
+            self.replicas.remove(&owner);
+            records.push(records::no_replicas(owner));
         }
     }
 
     /// What the voters of the next list have to know.
     pub(crate) fn hand_over(&self) -> HandedOver {
         let ended = self.ended.iter().map(|(who, term)| (*who, *term)).collect();
-        let keepers = self.keepers.values().map(|(set, _)| set.clone()).take(MAX_HANDED_KEEPERS).collect();
+        let replicas = self.replicas.values().map(|(set, _)| set.clone()).take(MAX_HANDED_REPLICAS).collect();
         let open = self.rows.values().flatten().filter(|row| !row.stored.withdrawn);
-        HandedOver { rows: open.map(|row| row.stored.row).collect(), ended, keepers }
+        HandedOver { rows: open.map(|row| row.stored.row).collect(), ended, replicas }
     }
 
     /// What voters of the list before had decided.
@@ -435,7 +435,7 @@ impl Voter {
         for (who, term) in &before.ended {
             self.end(*who, *term, records);
         }
-        for set in &before.keepers {
+        for set in &before.replicas {
             self.note(set, records);
         }
     }
@@ -447,8 +447,8 @@ impl Voter {
     }
 
     /// Of how many owners it is known who has what they recorded.
-    pub(crate) fn keepers(&self) -> usize {
-        self.keepers.len()
+    pub(crate) fn replica_sets(&self) -> usize {
+        self.replicas.len()
     }
 
     /// How many accepted claims are kept.
@@ -492,7 +492,7 @@ mod tests {
     use crate::membership::RosterConfig;
     use nearcrawl_model::{
         claim::{ClaimReason, SignedClaim},
-        vote::{AwardedPart, KeeperSet, Votes},
+        vote::{AwardedPart, ReplicaSet, Votes},
     };
 
     const OWNER: AccessPoint = AccessPoint([1; 32]);
@@ -529,7 +529,7 @@ mod tests {
             installed: 1,
             leaving: false,
             known: SetNumber::default(),
-            keepers: None,
+            replicas: None,
         }
     }
 
@@ -538,18 +538,18 @@ mod tests {
     }
 
     #[test]
-    fn an_heir_hears_of_who_may_have_published_a_claim_though_one_after_it_was_withdrawn_and_not_of_who_withdrew() {
+    fn a_successor_hears_of_who_may_have_published_a_claim_though_one_after_it_was_withdrawn_and_not_of_who_withdrew() {
         let key = |number| ed25519_dalek::SigningKey::from_bytes(&[number; 32]);
         let point = |number| AccessPoint(key(number).verifying_key().to_bytes());
         let set = |number: u8| {
             let number_of = SetNumber { term: 1, version: 1 };
-            SignedKeepers::sign(
-                KeeperSet { owner: point(number), number: number_of, members: Vec::new(), inherited: Vec::new() },
+            SignedReplicas::sign(
+                ReplicaSet { owner: point(number), number: number_of, members: Vec::new(), inherited: Vec::new() },
                 &key(number),
             )
         };
         let mut voter = Voter::new(Times::of(&RosterConfig::default()), Moment(0), BTreeMap::new(), BTreeMap::new())
-            .with_keepers((1..=5).map(set).collect());
+            .with_replicas((1..=5).map(set).collect());
         let (mut register, mut records) = (Register::default(), Vec::new());
         let votes = Some(Box::new(Votes { list: 1, term: 1, voters: Vec::new() }));
         register.merge(claim(point(1), 1), &SignedClaim { votes, ..SignedClaim::sign(&claim(point(1), 1), &key(1)) });
@@ -557,8 +557,8 @@ mod tests {
             let claim = claim(point(number), epoch);
             let asked = Asked { claim: &claim, part: None, term: 1, process: 1 };
             assert_eq!(voter.judge(Moment(epoch * 1_000_000), asked, &register, &mut records), Ok(()));
-            let before = voter.keepers_before(&claim, &register);
-            (1..=5).filter(|number| before.iter().any(|set| set.keepers.owner == point(*number))).collect::<Vec<_>>()
+            let before = voter.replicas_before(&claim, &register);
+            (1..=5).filter(|number| before.iter().any(|set| set.replicas.owner == point(*number))).collect::<Vec<_>>()
         };
         assert_eq!(judge(&mut voter, 2, 2), [1]);
         // The second may have published its claim and gone on, on the other side of a cut.
@@ -675,7 +675,7 @@ mod tests {
         let changed = Moment(1_000_000);
         voter.list_changed(changed, false);
         voter.take_in(changed, &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &mut records);
-        let (known, keepers) = Default::default();
+        let (known, replicas) = Default::default();
         let renewal = Renewal {
             list: 2,
             term: 1,
@@ -686,7 +686,7 @@ mod tests {
             installed: 1,
             leaving: false,
             known,
-            keepers,
+            replicas,
         };
         assert_eq!(voter.renew(changed, OWNER, &renewal, &register), Renewed::Ended(1), "nobody renews it any more");
         let last = changed.after(times.patience() - 1);

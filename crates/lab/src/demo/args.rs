@@ -3,12 +3,14 @@
 use super::world::{SERVERS, WorldPlan};
 use std::time::Duration;
 
-/// Runs a whole swarm on this machine: five daemons, a generated web, and a table of checks.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+/// Shown under `demo --help`.
+pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl demo            about 3 minutes; exit code 0 if every check passes\n  \
     nearcrawl demo --seed 7   another generated world\n  \
-    nearcrawl demo --keep     leave the swarm running, print its page's address")]
+    nearcrawl demo --keep     leave the swarm running, print its page's address";
+
+/// The arguments of `demo`.
+#[derive(Clone, Debug, clap::Args)]
 pub struct DemoArgs {
     /// The seed of everything that is random in the generated world
     #[arg(long, default_value_t = 1)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use std::{net::Ipv4Addr, time::Duration};
 
 /// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(3);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ impl Asker {
     /// One that asks by means of such a client, through no proxy.
     pub fn new(client: reqwest::ClientBuilder) -> Result<Asker, AskError> {
         let failed = |why: reqwest::Error| AskError { url: "an HTTP client".to_owned(), why: why.to_string() };
-        Ok(Asker { client: client.no_proxy().timeout(PATIENCE).build().map_err(failed)? })
+        Ok(Asker { client: client.no_proxy().timeout(REQUEST_TIMEOUT).build().map_err(failed)? })
     }
 
     async fn read<T: DeserializeOwned>(&self, request: reqwest::RequestBuilder, url: String) -> Result<T, AskError> {

@@ -21,7 +21,7 @@ pub const API_PORT: u16 = 4880;
 pub(crate) const MIN_DELAY: Duration = Duration::from_millis(200);
 
 /// How long one may take that was asked to stop: it waits 15 s at most for its replicas.
-const PATIENCE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How much of a daemon's messages is shown when it fails, in bytes.
 const TAIL: usize = 2000;
@@ -234,7 +234,7 @@ impl Daemon {
             // SAFETY: plain system call; the child has not been waited for, so the id is still its own.
             unsafe { libc::kill(id.cast_signed(), libc::SIGTERM) };
         }
-        let in_time = tokio::time::timeout(PATIENCE, child.wait()).await.is_ok();
+        let in_time = tokio::time::timeout(STOP_TIMEOUT, child.wait()).await.is_ok();
         if !in_time {
             let _ = child.kill().await;
         }

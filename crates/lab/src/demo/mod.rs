@@ -13,7 +13,7 @@ mod show;
 pub mod verdict;
 pub mod world;
 
-pub use args::DemoArgs;
+pub use args::{DemoArgs, EXAMPLES};
 pub use error::DemoError;
 
 use asking::Asker;
@@ -26,7 +26,7 @@ use crate::web::{
 };
 use nearcrawl_model::view::counted;
 use show::Show;
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 use world::World;
 
 /// A directory that is removed at the end, unless it is needed to find out what went wrong.
@@ -53,14 +53,25 @@ impl Drop for Workplace {
     }
 }
 
-/// Runs the demonstration with this program's daemons, asking them by means of `client`. The code is success only if every row of the table holds.
-pub async fn run(args: DemoArgs, client: reqwest::ClientBuilder) -> Result<ExitCode, DemoError> {
+/// How the demonstration ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every row of the table holds.
+    Holds,
+    /// A row does not hold.
+    Broken,
+    /// It was interrupted before there was a table.
+    Interrupted,
+}
+
+/// Runs the demonstration with this program's daemons, asking them by means of `client`. It draws its own progress and prints its table.
+pub async fn run(args: DemoArgs, client: reqwest::ClientBuilder) -> Result<Ending, DemoError> {
     let program = std::env::current_exe().map_err(|source| DemoError::Directory { path: "this program".into(), source })?;
     run_program(args, program, client).await
 }
 
 /// Runs the demonstration with the daemons of another build of this program: for tests, whose own program is no daemon.
-pub(crate) async fn run_program(args: DemoArgs, program: PathBuf, client: reqwest::ClientBuilder) -> Result<ExitCode, DemoError> {
+pub(crate) async fn run_program(args: DemoArgs, program: PathBuf, client: reqwest::ClientBuilder) -> Result<Ending, DemoError> {
     let show = Show::new();
     let world = Arc::new(World::new(args.plan()));
     let mut workplace = Workplace::new()?;
@@ -88,8 +99,8 @@ pub(crate) async fn run_program(args: DemoArgs, program: PathBuf, client: reqwes
             return Err(why);
         }
     };
-    let code = match rows {
-        None => ExitCode::from(130),
+    let ending = match rows {
+        None => Ending::Interrupted,
         Some(rows) => {
             let holds = rows.iter().all(|row| row.holds);
             print_rows(&rows, args.json);
@@ -102,12 +113,12 @@ pub(crate) async fn run_program(args: DemoArgs, program: PathBuf, client: reqwes
                 eprintln!("{}", show::folded("", &format!("the swarm goes on; look at {pages} and end it with Ctrl-C")));
                 let _ = tokio::signal::ctrl_c().await;
             }
-            if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            if holds { Ending::Holds } else { Ending::Broken }
         }
     };
     course.end().await;
     web.stop().await;
-    Ok(code)
+    Ok(ending)
 }
 
 /// Writes the registry files and makes a key and a configuration for each daemon; all but the first know the first.

@@ -154,7 +154,7 @@ impl<'a> Nearcrawl<'a> {
             self.candidates.iter_mut().for_each(|candidate| candidate.price = loads.prices[candidate.arm as usize]);
         }
         let family = &mut self.families[unit.place as usize];
-        let scale = family.expect(&[()]);
+        let scale = family.expected_scale(&[()]);
         unit.case.accessed(unit.place, seconds / work, work, &scale);
         let judgement = unit.case.judge(unit.place, &self.candidates, ANY_GAIN, &scale, &mut self.rng);
         if let Some((level, noise)) = unit.case.level_and_noise(&self.candidates, &scale) {

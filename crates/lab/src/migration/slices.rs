@@ -8,7 +8,7 @@ use std::{io::Read, sync::Arc};
 const MAX_CELLS: usize = 100_000_000;
 
 /// The most bytes of one matrix.
-const LARGEST: u64 = 1 << 26;
+const MAX_BYTES: u64 = 1 << 26;
 
 /// The most access points whose hours are told.
 const MAX_ACCESS_POINTS: usize = 10_000;
@@ -54,7 +54,7 @@ impl Reader {
     pub fn add(&mut self, file: &str, input: impl Read) -> Result<(), InputError> {
         let mut text = String::new();
         let io = |error| InputError::Io { file: file.to_owned(), error };
-        input.take(LARGEST).read_to_string(&mut text).map_err(io)?;
+        input.take(MAX_BYTES).read_to_string(&mut text).map_err(io)?;
         let mut count = 0;
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let bad = |what: String| InputError::Line { file: file.to_owned(), line: number as u64 + 1, what };

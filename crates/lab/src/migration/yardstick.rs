@@ -10,7 +10,7 @@ use super::world::World;
 const ROUNDS: usize = 400;
 
 /// They are left when so many corrections in a row raised the bound by less than a hundred-thousandth.
-const PATIENCE: usize = 25;
+const MAX_STALLED: usize = 25;
 
 /// How far above the bound the oracle's access points may be busy.
 const SLACK: f64 = 0.003;
@@ -112,7 +112,7 @@ fn prices(world: &World) -> (Vec<f64>, f64) {
             best = bound;
             best_prices.clone_from(&prices);
         }
-        if patience > PATIENCE {
+        if patience > MAX_STALLED {
             break;
         }
         let mean = busy.iter().sum::<f64>() / count as f64;

@@ -2,6 +2,7 @@
 
 use super::{Around, Kind, NatError, NatWorld, Place};
 use crate::demo::daemons::Common;
+use nearcrawl_model::message::MAX_CIRCUIT_BYTES;
 use serde::Serialize;
 use serde_json::Value;
 use std::{
@@ -25,8 +26,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What one daemon fetches from another in the end: as much as a connection through a third member may carry until it is closed.
-const HANDED: &str = "64MiB";
-const HANDED_BYTES: u64 = 64 << 20;
+const HANDED_BYTES: u64 = MAX_CIRCUIT_BYTES;
 
 /// There is nothing to look up.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 65, 255, 53)), 53);
@@ -171,7 +171,7 @@ fn count(world: &NatWorld, places: &[Place], tallies: &mut BTreeMap<(Kind, Kind)
     Ok(())
 }
 
-/// One daemon of each kind fetches [`HANDED`] from one of each kind, through a third member if there is such a pair. Says why bytes did not come.
+/// One daemon of each kind fetches [`HANDED_BYTES`] from one of each kind, through a third member if there is such a pair. Says why bytes did not come.
 fn hand_over(world: &NatWorld, places: &[Place], tallies: &mut BTreeMap<(Kind, Kind), Tally>) -> Result<Vec<String>, NatError> {
     let mut chosen = BTreeMap::<(Kind, Kind), (&Place, String, bool)>::new();
     for (number, a) in places.iter().enumerate().skip(HUBS) {
@@ -187,7 +187,7 @@ fn hand_over(world: &NatWorld, places: &[Place], tallies: &mut BTreeMap<(Kind, K
     }
     let mut failures = Vec::new();
     for (kinds, (a, of, _)) in chosen {
-        let measured = world.ask(&a.name, &["measure", &of, "--bytes", HANDED]).unwrap_or_else(|why| {
+        let measured = world.ask(&a.name, &["measure", &of, "--bytes", &format!("{HANDED_BYTES}B")]).unwrap_or_else(|why| {
             failures.push(why.to_string());
             Value::Null
         });

@@ -52,7 +52,7 @@ exec setpriv --reuid=nearcrawl --regid=nearcrawl --init-groups --no-new-privs en
 "#;
 
 /// No command takes longer, in seconds.
-const PATIENCE: &str = "180";
+const COMMAND_TIMEOUT: &str = "180";
 
 /// What dpkg, adduser and the C library keep for themselves, beneath the tree.
 const BOOKS: [&str; 6] = ["var/lib/dpkg/", "var/log/", "var/cache/", "etc/.pwd.lock", "etc/ld.so.cache", "root/"];
@@ -130,7 +130,7 @@ impl Machine {
 
     /// What a command says to its end, and its exit status.
     fn output(&self, words: &[&str]) -> Result<Output, StrangerError> {
-        self.inside().args(["timeout", PATIENCE]).args(words).output().map_err(program("nsenter"))
+        self.inside().args(["timeout", COMMAND_TIMEOUT]).args(words).output().map_err(program("nsenter"))
     }
 
     /// What a command prints that must succeed.

@@ -29,7 +29,7 @@ use std::{
 };
 
 /// How long a question waits for its answer.
-const PATIENCE: Millis = 10_000;
+const ANSWER_TIMEOUT: Millis = 10_000;
 
 /// When it is known that a connection cannot be made because one of both has too many.
 const NO_ROOM: Millis = 50;
@@ -258,7 +258,7 @@ impl World {
         {
             node.waiting.insert(wire, question);
             // Who has no connection to spare knows that at once.
-            let patience = if self.carries(who, to) { PATIENCE } else { NO_ROOM };
+            let patience = if self.carries(who, to) { ANSWER_TIMEOUT } else { NO_ROOM };
             self.schedule(who, patience, SimEventKind::Answered { wire, from: to, class, response: None });
         }
         self.count_question(who, to, &request);

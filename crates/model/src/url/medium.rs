@@ -13,7 +13,7 @@ const MEDIA: [&str; 89] = [
 ];
 
 /// The longest of them.
-const LONGEST: usize = 7;
+const MAX_LENGTH: usize = 7;
 
 /// The same as numbers, in the same order: an ending is found without comparing texts.
 const NUMBERS: [u64; MEDIA.len()] = {
@@ -41,7 +41,7 @@ const fn number(text: &[u8]) -> u64 {
 /// give the path alone.
 pub(super) fn names_media(path: &str) -> bool {
     let path = path.as_bytes();
-    let Some(from_end) = path.iter().rev().take(LONGEST + 1).position(|byte| matches!(byte, b'.' | b'/')) else { return false };
+    let Some(from_end) = path.iter().rev().take(MAX_LENGTH + 1).position(|byte| matches!(byte, b'.' | b'/')) else { return false };
     let (stem, ending) = path.split_at(path.len() - from_end);
     // Behind the last slash stands a name, and before its last dot something, too.
     matches!(stem, [.., before, b'.'] if *before != b'/') && NUMBERS.binary_search(&number(ending)).is_ok()
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn the_endings_are_in_order_so_that_they_are_found() {
-        assert!(MEDIA.is_sorted() && MEDIA.iter().all(|ending| ending.len() <= LONGEST));
+        assert!(MEDIA.is_sorted() && MEDIA.iter().all(|ending| ending.len() <= MAX_LENGTH));
         assert!(MEDIA.iter().all(|ending| names_media(&format!("/a.{ending}")) && names_media(&format!("/a.{}", ending.to_uppercase()))));
     }
 

@@ -217,6 +217,26 @@ pub enum State {
     Leaving,
 }
 
+impl State {
+    /// Every state.
+    pub const ALL: [State; 8] =
+        [State::Starting, State::Fetching, State::Waiting, State::Idle, State::Fenced, State::Paused, State::Stopped, State::Leaving];
+
+    /// Its name in JSON and in the label of metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Starting => "starting",
+            State::Fetching => "fetching",
+            State::Waiting => "waiting",
+            State::Idle => "idle",
+            State::Fenced => "fenced",
+            State::Paused => "paused",
+            State::Stopped => "stopped",
+            State::Leaving => "leaving",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +258,15 @@ mod tests {
         for (activity, sentence) in cases {
             assert_eq!(activity.to_string(), sentence);
         }
+    }
+
+    #[test]
+    fn every_state_is_listed_once_and_named_as_in_json() {
+        for (place, state) in State::ALL.into_iter().enumerate() {
+            assert_eq!(state as usize, place, "the states are listed in the order of their declaration");
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+        }
+        assert_eq!(State::ALL.len(), State::Leaving as usize + 1);
     }
 
     #[test]

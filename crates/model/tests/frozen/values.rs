@@ -40,8 +40,8 @@ use nearcrawl_model::{
     time::WallTime,
     url::{Host, Origin, PageUrl},
     vote::{
-        AcceptedOwner, AcceptedRow, AwardedPart, Ballot, BallotAnswer, BallotRequest, DoubleVote, Grant, HandedOver, InheritedKeepers,
-        KeeperSet, Renewal, Renewed, SetNumber, SignedKeepers, SignedList, SignedPart, Vote, Voted, VoterList, Votes, sign_accepted,
+        AcceptedOwner, AcceptedRow, AwardedPart, Ballot, BallotAnswer, BallotRequest, DoubleVote, Grant, HandedOver, InheritedReplicas,
+        Renewal, Renewed, ReplicaSet, SetNumber, SignedList, SignedPart, SignedReplicas, Vote, Voted, VoterList, Votes, sign_accepted,
         sign_installed,
     },
 };
@@ -269,22 +269,22 @@ fn arrival() -> Arrival {
 
 fn handed_over() -> HandedOver {
     let row = AcceptedRow { subnet: subnet("192.0.2.0/24"), epoch: 4, owner: member(2), term: 9 };
-    HandedOver { rows: vec![row], ended: vec![(member(3), 5)], keepers: vec![keepers()] }
+    HandedOver { rows: vec![row], ended: vec![(member(3), 5)], replicas: vec![replicas()] }
 }
 
-fn keepers() -> SignedKeepers {
+fn replicas() -> SignedReplicas {
     let named = |number| NamedReplica { member: member(number), store: StoreId(300 + u64::from(number)) };
-    let inherited = vec![InheritedKeepers { members: vec![named(1)], patience_s: 86_400 }];
-    let set = KeeperSet { owner: member(2), number: set_number(), members: vec![named(2), named(3)], inherited };
-    SignedKeepers::sign(set, &key(2))
+    let inherited = vec![InheritedReplicas { members: vec![named(1)], patience_s: 86_400 }];
+    let set = ReplicaSet { owner: member(2), number: set_number(), members: vec![named(2), named(3)], inherited };
+    SignedReplicas::sign(set, &key(2))
 }
 
 fn set_number() -> SetNumber {
     SetNumber { term: 9, version: 400 }
 }
 
-fn renewal(keepers: Option<SignedKeepers>) -> Request {
-    let (ended, known, keepers) = ([76, 75], set_number(), keepers.map(Box::new));
+fn renewal(replicas: Option<SignedReplicas>) -> Request {
+    let (ended, known, replicas) = ([76, 75], set_number(), replicas.map(Box::new));
     Request::Renew(Renewal {
         list: 2,
         term: 9,
@@ -295,12 +295,12 @@ fn renewal(keepers: Option<SignedKeepers>) -> Request {
         installed: 1,
         leaving: false,
         known,
-        keepers,
+        replicas,
     })
 }
 
-fn grant(keepers: Option<SignedKeepers>) -> Renewed {
-    Renewed::Granted(Box::new(Grant { unpublished: vec![(claim().subnet, 4)], stored: set_number(), keepers: keepers.map(Box::new) }))
+fn grant(replicas: Option<SignedReplicas>) -> Renewed {
+    Renewed::Granted(Box::new(Grant { unpublished: vec![(claim().subnet, 4)], stored: set_number(), replicas: replicas.map(Box::new) }))
 }
 
 fn part() -> SignedPart {
@@ -411,7 +411,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::Offer { subnet: net(), epoch: 4 }),
         ("", Request::TakeOver(voted())),
         ("", renewal(None)),
-        ("-with-keepers", renewal(Some(keepers()))),
+        ("-with-keepers", renewal(Some(replicas()))),
         (
             "",
             Request::Propose(Proposal {
@@ -603,7 +603,7 @@ fn responses() -> Vec<(&'static str, Response)> {
     all.extend(unwilling.into_iter().chain(more).map(|(name, why)| (name, Response::Offered(why))));
     let renewed = [
         ("-granted", grant(None)),
-        ("-granted-with-keepers", grant(Some(keepers()))),
+        ("-granted-with-keepers", grant(Some(replicas()))),
         ("-ended", Renewed::Ended(9)),
         ("-held", Renewed::Held),
         ("-superseded", Renewed::Superseded(12)),
@@ -612,7 +612,7 @@ fn responses() -> Vec<(&'static str, Response)> {
     ];
     all.extend(renewed.map(|(name, answer)| (name, Response::Renewed(answer))));
     let voted = [
-        ("-votes", Voted::Votes(vec![Vote::Accepted(vote(), vec![0]), Vote::Owned, Vote::Epoch(4), Vote::Invalid], vec![keepers()])),
+        ("-votes", Voted::Votes(vec![Vote::Accepted(vote(), vec![0]), Vote::Owned, Vote::Epoch(4), Vote::Invalid], vec![replicas()])),
         ("-later", Voted::Later),
         ("-no-lease", Voted::NoLease),
         ("-other-list", Voted::OtherList(2)),

@@ -7,7 +7,7 @@ use nearcrawl_lab::cache::policies::Policy;
 pub const ALL: &str = "infinite,min,lru,clock,random,static,s3fifo,sieve";
 
 /// The most entries: 2^30.
-const LARGEST: usize = 1 << 30;
+const MAX_ENTRIES: usize = 1 << 30;
 
 /// The most sizes.
 const MAX_SIZES: usize = 1_000;
@@ -43,8 +43,8 @@ pub fn sizes(text: &str) -> Result<Sizes, String> {
 }
 
 fn size(text: &str) -> Result<usize, String> {
-    let size = text.trim().parse().ok().filter(|size| (1..=LARGEST).contains(size));
-    size.ok_or_else(|| format!("{text:?} is no number of entries from 1 to {LARGEST}"))
+    let size = text.trim().parse().ok().filter(|size| (1..=MAX_ENTRIES).contains(size));
+    size.ok_or_else(|| format!("{text:?} is no number of entries from 1 to {MAX_ENTRIES}"))
 }
 
 /// The rules of a list like `clock,lru`.

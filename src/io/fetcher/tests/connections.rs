@@ -36,9 +36,9 @@ async fn ten_requests_take_one_connection() {
     // Another host at the same address and port needs no other connection.
     let other = format!("http://also.test:{}/", site.address.port());
     fetcher.fetch(order_as(&other, site.address.ip(), FetchPurpose::Page)).await;
-    assert_eq!((site.connections(), site.heads().len(), fetcher.open_connections(), fetcher.lanes()), (1, 11, 1, 1));
+    assert_eq!((site.connections(), site.heads().len(), fetcher.open_connections(), fetcher.connection_slots()), (1, 11, 1, 1));
     fetcher.close(site.address.ip()).await;
-    assert_eq!((fetcher.open_connections(), fetcher.lanes()), (0, 0));
+    assert_eq!((fetcher.open_connections(), fetcher.connection_slots()), (0, 0));
     site.until_all_closed().await;
 }
 
@@ -89,7 +89,7 @@ async fn servers_at_different_addresses_do_not_wait_for_each_other() {
     assert_eq!(fetcher.open_connections(), 2);
     fetcher.close_all().await;
     assert_eq!(waiting.await.unwrap().outcome, FetchOutcome::Failed(FetchError::Cancelled));
-    assert_eq!((fetcher.open_connections(), fetcher.lanes()), (0, 0));
+    assert_eq!((fetcher.open_connections(), fetcher.connection_slots()), (0, 0));
     slow.until_all_closed().await;
     quick.until_all_closed().await;
 }
@@ -140,8 +140,8 @@ async fn an_idle_connection_is_closed() {
     let limits = FetchLimits { idle: Duration::from_millis(100), ..FetchLimits::default() };
     let fetcher = fetcher(limits, [site.address.port()]);
     fetcher.fetch(order(site.address, "/")).await;
-    assert_eq!(fetcher.lanes(), 1);
-    until("closed", || fetcher.open_connections() == 0 && fetcher.lanes() == 0).await;
+    assert_eq!(fetcher.connection_slots(), 1);
+    until("closed", || fetcher.open_connections() == 0 && fetcher.connection_slots() == 0).await;
     site.until_all_closed().await;
     fetcher.fetch(order(site.address, "/")).await;
     assert_eq!((site.connections(), fetcher.opened_connections()), (2, 2));
@@ -158,7 +158,7 @@ async fn no_more_connections_are_kept_than_allowed() {
     for site in &sites {
         assert_eq!(decoded(&fetcher.fetch(order(site.address, "/")).await), 1);
     }
-    assert_eq!((fetcher.open_connections(), fetcher.lanes()), (2, 2));
+    assert_eq!((fetcher.open_connections(), fetcher.connection_slots()), (2, 2));
 }
 
 #[tokio::test]

@@ -117,7 +117,7 @@ async fn nobody_is_contacted_who_may_not_be() {
     for fetcher in [closed, other_port, own] {
         let report = fetcher.fetch(order(site.address, "/")).await;
         assert_eq!(report.outcome, FetchOutcome::Failed(ForbiddenAddress));
-        assert_eq!((report.took, fetcher.opened_connections(), fetcher.lanes()), (0, 0, 0));
+        assert_eq!((report.took, fetcher.opened_connections(), fetcher.connection_slots()), (0, 0, 0));
         let mapped = format!("::ffff:{}", site.address.ip()).parse().unwrap();
         let report = fetcher.fetch(order_as(&format!("http://good.test:{port}/"), mapped, FetchPurpose::Page)).await;
         assert_eq!(report.outcome, FetchOutcome::Failed(ForbiddenAddress));

@@ -114,7 +114,7 @@ async fn members_meet_by_quic_and_not_with_a_pre_shared_key() {
 async fn found_by(member: &mut Daemon, listen: &str) -> SeenFrom {
     let reader = ReaderConfig { source_address: Some(Ipv4Addr::new(127, 0, 77, 98).into()), ..ReaderConfig::default() };
     let (address, listen) = (member.address.clone(), [listen.to_owned()]);
-    let asking = tokio::spawn(async move { seen_from(&reader, &address, &listen, PATIENCE).await });
+    let asking = tokio::spawn(async move { seen_from(&reader, &address, &listen, WITHIN).await });
     let ticket = member.find(|event| if let SwarmEvent::PublicAsked { ticket, .. } = event { Some(*ticket) } else { None }).await;
     member.tell(SwarmCommand::AnswerPublic { ticket, response: PublicResponse::Refused("for members only".to_owned()) });
     asking.await.unwrap().unwrap()

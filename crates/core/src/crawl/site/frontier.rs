@@ -56,6 +56,9 @@ impl Waiting {
 /// go through a site in the same order.
 type Rank = (u8, u64);
 
+/// URLs of all sites of a daemon together that wait in memory in full: each takes about 250 bytes there, and 10 when it waits far back.
+pub const MAX_IN_MEMORY: usize = 65_536;
+
 /// Starting URLs other than the root have places from here on.
 const STARTS: u64 = 1 << 62;
 

@@ -19,7 +19,10 @@ mod standing;
 mod whole_run;
 pub mod yields;
 
-use crate::wishes::SiteWishes;
+use crate::{
+    crawl::politeness::{FIRST_BACK_OFF, MAX_BACK_OFF},
+    wishes::SiteWishes,
+};
 use distinct::Distinct;
 use facts::Learning;
 use frontier::{Frontier, Waiting};
@@ -60,12 +63,6 @@ pub struct SiteRules {
     /// The product token that robots.txt knows us by.
     pub product_token: String,
 }
-
-/// The rest after the first 429 or 503.
-const FIRST_BACK_OFF: Millis = 30_000;
-
-/// The rest after many of them in a row.
-const MAX_BACK_OFF: Millis = 3_600_000;
 
 /// How many starting URLs of a site are remembered for its next run.
 const MAX_STARTS: usize = 10_000;

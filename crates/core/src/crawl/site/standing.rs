@@ -18,14 +18,14 @@ use nearcrawl_model::{
 /// After a day robots.txt is asked for again (RFC 9309 §2.4).
 const HOLDS: Millis = 24 * 3_600_000;
 
-/// Redirects that are followed (RFC 9309 §2.3.1.2).
-const MAX_HOPS: u8 = 5;
+/// Redirects of a robots.txt that are followed in a row: five are the least that RFC 9309 §2.3.1.2 asks for.
+const MAX_ROBOTS_REDIRECTS: u8 = 5;
 
 /// How often is asked where a robots.txt that moved to another host lives, about once a second; then it is given up for this run.
 const MAX_SEARCHES: u8 = 60;
 
 /// Waits before a robots.txt that could not be had is asked for again; then it is given up for this run.
-const PATIENCE: [Millis; 2] = [3_000, 15_000];
+const ROBOTS_RETRY_DELAYS: [Millis; 2] = [3_000, 15_000];
 
 /// How long a server rests after it did not answer for a page, at least, before it is asked for that once more.
 const PAGE_AGAIN: Millis = 5_000;
@@ -80,7 +80,7 @@ impl RobotsStanding {
     pub(super) fn moved(&mut self, to: &PageUrl) -> bool {
         self.hops += 1;
         self.moved = Some(to.clone());
-        self.hops <= MAX_HOPS
+        self.hops <= MAX_ROBOTS_REDIRECTS
     }
 
     /// It moved to a host whose address is not known yet. False if that has taken too long.
@@ -92,7 +92,7 @@ impl RobotsStanding {
     /// It could not be had: wait this long and ask again, or give up.
     pub(super) fn failed(&mut self) -> Option<Millis> {
         self.failures += 1;
-        PATIENCE.get(self.failures - 1).copied()
+        ROBOTS_RETRY_DELAYS.get(self.failures - 1).copied()
     }
 
     /// The answer that counts.

@@ -103,7 +103,7 @@ mod tests {
     use nearcrawl_model::{fingerprint::FingerprintKey, ids::SiteNumber, journal::SkipReason, time::WallTime};
 
     #[test]
-    fn an_heir_amid_a_run_knows_the_last_whole_one_by_the_journal_and_no_other_host_s() {
+    fn a_successor_amid_a_run_knows_the_last_whole_one_by_the_journal_and_no_other_host_s() {
         let rules = SiteRules { depth: 3, price: Price::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() };
         let secret = FingerprintKey([7; 16]);
         let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: "a.ke".parse().unwrap(), run: 1 };
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_heir_knows_what_the_last_whole_run_named_until_the_next_one_is_whole() {
+    fn a_successor_knows_what_the_last_whole_run_named_until_the_next_one_is_whole() {
         let rules = SiteRules { depth: 3, price: Price::default(), pages_per_run: 0, product_token: "nearcrawl".to_owned() };
         let secret = FingerprintKey([7; 16]);
         let (host, subnet) = ("a.ke".parse::<nearcrawl_model::url::Host>().unwrap(), "9.0.0.0/24".parse().unwrap());

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{crawl::site::held_back::DAY, event::PreviousRunRead, replication::loading::JournalCopy, settings::NewHostLimits};
 use nearcrawl_model::{
+    ids::SiteNumber,
     journal::{HostLimit, JournalEntry, JournalKey, JournalRow},
     record::{HeldBack, RunState, ServerRecord},
     seen::PageState,
@@ -43,6 +44,19 @@ impl Played {
         crawl.release(cx, replication, others);
     }
 
+    /// Another access point that has read these rows of the site's journal an hour later, and the number of the site there.
+    fn successor(&self, rows: Vec<JournalEntry>) -> (Played, SiteNumber) {
+        let key = self.crawl.site(&host("a.ke")).unwrap().key.clone();
+        let mut successor = Played::new();
+        successor.cx.settings = self.cx.settings.clone();
+        successor.cx.now = self.cx.now;
+        successor.wait(3_600_000);
+        let (crawl, cx, replication, others) = successor.others();
+        crawl.begin_from(cx, replication, others, JournalCopy::new(key, rows, false), None, 1);
+        let number = successor.crawl.site(&host("a.ke")).unwrap().number;
+        (successor, number)
+    }
+
     fn record(&self) -> ServerRecord {
         self.crawl.site(&host("a.ke")).unwrap().published()
     }
@@ -58,13 +72,9 @@ impl Played {
     }
 }
 
+/// Hosts of one domain, or of as many domains if `of` is a top-level domain.
 fn hosts(of: &str, numbers: std::ops::Range<u32>) -> Vec<String> {
     numbers.map(|number| format!("http://h{number}.{of}/")).collect()
-}
-
-/// Hosts of as many domains.
-fn domains(tld: &str, numbers: std::ops::Range<u32>) -> Vec<String> {
-    numbers.map(|number| format!("http://h{number}.{tld}/")).collect()
 }
 
 /// What these rows hand on, in order.
@@ -83,7 +93,7 @@ fn held(hosts_by_site_limit: u64, hosts_by_domain_limit: u64) -> HeldBack {
 #[test]
 fn a_portal_leads_to_its_hosts_in_scope_however_many_it_names_out_of_scope() {
     let mut played = Played::in_kenya(NewHostLimits::default());
-    played.visit(&[domains("com", 0..520), domains("ke", 0..180)].concat());
+    played.visit(&[hosts("com", 0..520), hosts("ke", 0..180)].concat());
     assert_eq!(handed_on(&played.rows()).len(), 180);
     let record = played.record();
     assert_eq!((record.external_hosts, record.held_back, record.state), (700, HeldBack::default(), RunState::Complete));
@@ -92,8 +102,8 @@ fn a_portal_leads_to_its_hosts_in_scope_however_many_it_names_out_of_scope() {
 #[test]
 fn what_the_limit_of_a_site_holds_back_waits_for_the_next_day_and_until_then_the_run_is_not_complete() {
     let mut played = Played::in_kenya(NewHostLimits { per_site: 5, per_domain: 50 });
-    played.visit(&[domains("ke", 0..8), vec!["http://a.ke/more".to_owned()]].concat());
-    assert_eq!(handed_on(&played.rows()), domains("ke", 0..5));
+    played.visit(&[hosts("ke", 0..8), vec!["http://a.ke/more".to_owned()]].concat());
+    assert_eq!(handed_on(&played.rows()), hosts("ke", 0..5));
     // What waits is counted once, and a known host is no new one.
     let again = ["http://h6.ke/", "http://h6.ke/deep", "http://h2.ke/deep"].map(str::to_owned);
     played.visit(&again);
@@ -116,12 +126,12 @@ fn what_the_limit_of_a_site_holds_back_waits_for_the_next_day_and_until_then_the
 #[test]
 fn hosts_that_wait_come_before_those_that_are_named_later() {
     let mut played = Played::in_kenya(NewHostLimits { per_site: 2, per_domain: 50 });
-    played.visit(&[domains("ke", 0..4), vec!["http://a.ke/more".to_owned()]].concat());
+    played.visit(&[hosts("ke", 0..4), vec!["http://a.ke/more".to_owned()]].concat());
     played.rows();
     played.wait(DAY);
-    played.visit(&domains("ke", 4..5));
+    played.visit(&hosts("ke", 4..5));
     played.release();
-    assert_eq!(handed_on(&played.rows()), domains("ke", 2..4));
+    assert_eq!(handed_on(&played.rows()), hosts("ke", 2..4));
     assert_eq!(played.record().held_back, held(1, 0));
 }
 
@@ -144,22 +154,16 @@ fn what_the_limit_of_a_domain_holds_back_comes_the_next_day_too() {
 fn the_day_of_a_domain_goes_on_after_a_restart_and_at_a_successor() {
     let mut played = Played::in_kenya(NewHostLimits { per_site: 0, per_domain: 3 });
     played.visit(&[hosts("blogs.ke", 0..2), vec!["http://a.ke/more".to_owned()]].concat());
-    let (rows, key) = (played.rows(), played.crawl.site(&host("a.ke")).unwrap().key.clone());
-    let mut heir = Played::new();
-    heir.cx.settings = played.cx.settings.clone();
-    heir.cx.now = played.cx.now;
-    heir.wait(3_600_000);
-    let (crawl, cx, replication, others) = heir.others();
-    crawl.begin_from(cx, replication, others, JournalCopy::new(key, rows, false), None, 1);
-    let number = heir.crawl.site(&host("a.ke")).unwrap().number;
-    heir.crawl.awake(&mut heir.cx, number);
-    heir.rows();
-    heir.wait(60_000);
-    heir.visit(&hosts("blogs.ke", 0..8));
-    assert_eq!(heir.record().held_back, held(0, 5), "one of three was left");
-    heir.wait(DAY - 3_600_000);
-    heir.release();
-    assert_eq!(heir.record().held_back, held(0, 2), "its day began with the first of them");
+    let rows = played.rows();
+    let (mut successor, number) = played.successor(rows);
+    successor.crawl.awake(&mut successor.cx, number);
+    successor.rows();
+    successor.wait(60_000);
+    successor.visit(&hosts("blogs.ke", 0..8));
+    assert_eq!(successor.record().held_back, held(0, 5), "one of three was left");
+    successor.wait(DAY - 3_600_000);
+    successor.release();
+    assert_eq!(successor.record().held_back, held(0, 2), "its day began with the first of them");
 }
 
 #[test]
@@ -176,36 +180,29 @@ fn hosts_that_both_limits_hold_back_wait_for_the_second_when_the_first_lets_go()
 fn a_successor_has_the_same_wait_and_lets_it_go_when_its_day_comes() {
     let mut played = Played::in_kenya(NewHostLimits { per_site: 5, per_domain: 50 });
     // From the first row on: robots.txt and the start page.
-    played.visit(&domains("ke", 0..8));
+    played.visit(&hosts("ke", 0..8));
     let rows = played.rows();
     assert!(matches!(rows.first(), Some(JournalEntry::Opened { .. })));
-    let key = played.crawl.site(&host("a.ke")).unwrap().key.clone();
-    let mut heir = Played::new();
-    heir.cx.settings = played.cx.settings.clone();
-    heir.cx.now = played.cx.now;
-    heir.wait(3_600_000);
-    let (crawl, cx, replication, others) = heir.others();
-    crawl.begin_from(cx, replication, others, JournalCopy::new(key, rows, false), None, 1);
-    let number = heir.crawl.site(&host("a.ke")).unwrap().number;
-    heir.release();
-    assert!(heir.crawl.has_to_release(&heir.cx), "it does not know yet what it has seen");
-    heir.crawl.awake(&mut heir.cx, number);
-    assert_eq!((heir.record().held_back, heir.record().state), (held(3, 0), RunState::HeldBack));
-    assert!(heir.crawl.has_to_release(&heir.cx), "it is looked at once");
-    heir.release();
-    assert_eq!((heir.record().held_back, heir.crawl.has_to_release(&heir.cx)), (held(3, 0), false));
-    heir.wait(DAY);
-    heir.cx.take_commands();
-    heir.release();
-    assert_eq!(handed_on(&heir.rows()), domains("ke", 5..8));
-    assert_eq!(heir.record().state, RunState::Complete);
+    let (mut successor, number) = played.successor(rows);
+    successor.release();
+    assert!(successor.crawl.has_to_release(&successor.cx), "it does not know yet what it has seen");
+    successor.crawl.awake(&mut successor.cx, number);
+    assert_eq!((successor.record().held_back, successor.record().state), (held(3, 0), RunState::HeldBack));
+    assert!(successor.crawl.has_to_release(&successor.cx), "it is looked at once");
+    successor.release();
+    assert_eq!((successor.record().held_back, successor.crawl.has_to_release(&successor.cx)), (held(3, 0), false));
+    successor.wait(DAY);
+    successor.cx.take_commands();
+    successor.release();
+    assert_eq!(handed_on(&successor.rows()), hosts("ke", 5..8));
+    assert_eq!(successor.record().state, RunState::Complete);
 }
 
 #[test]
 fn what_waits_goes_on_waiting_in_the_next_run_in_which_no_known_host_is_new() {
     let mut played = Played::in_kenya(NewHostLimits { per_site: 5, per_domain: 50 });
     played.cx.settings.revisit = DAY / 2;
-    played.visit(&domains("ke", 0..8));
+    played.visit(&hosts("ke", 0..8));
     played.rows();
     assert_eq!((played.record().run, played.record().held_back), (1, held(3, 0)));
     // It was asked where the host is before its next run.
@@ -230,7 +227,7 @@ fn what_waits_goes_on_waiting_in_the_next_run_in_which_no_known_host_is_new() {
     // Half a day later those that waited come, though they were named again in between.
     played.wait(DAY / 2);
     played.release();
-    assert_eq!(handed_on(&played.rows()), domains("ke", 5..8));
+    assert_eq!(handed_on(&played.rows()), hosts("ke", 5..8));
     let whole = played.record();
     assert_eq!((whole.run, whole.held_back, whole.state), (1, HeldBack::default(), RunState::Complete), "nothing waits any more");
     let site = played.crawl.site(&host("a.ke")).unwrap();
@@ -240,12 +237,12 @@ fn what_waits_goes_on_waiting_in_the_next_run_in_which_no_known_host_is_new() {
 #[test]
 fn hosts_that_are_out_of_scope_by_now_are_not_led_to() {
     let mut played = Played::in_kenya(NewHostLimits { per_site: 1, per_domain: 50 });
-    played.visit(&domains("ke", 0..3));
+    played.visit(&hosts("ke", 0..3));
     played.rows();
     played.cx.settings.scope.denied = [host("h1.ke")].into();
     played.wait(DAY);
     played.release();
-    assert_eq!(handed_on(&played.rows()), domains("ke", 2..3));
+    assert_eq!(handed_on(&played.rows()), hosts("ke", 2..3));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     delegation::{
         Delegation, Others, Policy,
-        address_assignment::coordinator_of,
+        address_assignment::address_steward_of,
         prober::{ProbeOrder, Prober},
     },
     event::{Command, PeerCommand, WebCommand},
@@ -326,10 +326,10 @@ fn within_our_subnet_a_smaller_one_is_settled_first_unless_it_is_crawled_already
 }
 
 #[test]
-fn the_coordinator_of_an_address_without_an_owner_is_asked_now_and_then() {
+fn the_steward_of_an_address_without_an_owner_is_asked_now_and_then() {
     let (mut played, other) = Played::with_another();
-    let coordinated = |address: &u8| coordinator_of(played.cx.me, &played.members, [192, 0, 2, *address].into()) == other;
-    let address = format!("192.0.2.{}", (1..).find(coordinated).unwrap());
+    let is_steward_of = |address: &u8| address_steward_of(played.cx.me, &played.members, [192, 0, 2, *address].into()) == other;
+    let address = format!("192.0.2.{}", (1..).find(is_steward_of).unwrap());
     let mut asked = |after| {
         played.pass(after);
         assert_eq!(owner_at(&mut played, &address, false), None);

@@ -2,7 +2,7 @@
 
 use super::{
     Stage, Surroundings,
-    stage::{COPY_PATIENCE, STOP_PATIENCE},
+    stage::{COPY_TIMEOUT, STOP_TIMEOUT},
 };
 use crate::{context::Context, ownership::register::claimable};
 use nearcrawl_model::{
@@ -92,7 +92,7 @@ impl Incoming {
             None
         };
         if unwilling.is_none() {
-            self.accepted.insert(subnet, Accepted { epoch, until: cx.now.moment.after(COPY_PATIENCE + STOP_PATIENCE) });
+            self.accepted.insert(subnet, Accepted { epoch, until: cx.now.moment.after(COPY_TIMEOUT + STOP_TIMEOUT) });
         }
         cx.answer(ticket, Response::Offered(unwilling));
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Immovable, Stage, Surroundings,
-    stage::{COPY_PATIENCE, STOP_PATIENCE},
+    stage::{COPY_TIMEOUT, STOP_TIMEOUT},
 };
 use crate::{
     context::Context,
@@ -175,7 +175,7 @@ impl Outgoing {
         let Proposal { subnet, to, why } = proposal;
         let Ok(epoch) = self.may_move(cx, around, &subnet, &to) else { return };
         cx.counters.moves_offered += 1;
-        let until = cx.now.moment.after(STOP_PATIENCE);
+        let until = cx.now.moment.after(STOP_TIMEOUT);
         self.under_way.insert(subnet, HandOver { begun: cx.now, to, epoch, why, stage: Stage::Offered, until });
         cx.ask(to, Pending::Offer { subnet }, Request::Offer { subnet, epoch });
     }
@@ -187,7 +187,7 @@ impl Outgoing {
         let Some(hand_over) = self.under_way.get_mut(&subnet).filter(offered) else { return false };
         match answer {
             Some(Response::Offered(None)) => {
-                (hand_over.stage, hand_over.until) = (Stage::Copying, cx.now.moment.after(COPY_PATIENCE));
+                (hand_over.stage, hand_over.until) = (Stage::Copying, cx.now.moment.after(COPY_TIMEOUT));
                 cx.signal(Signal::NextOwnerChanged(subnet));
                 false
             }
@@ -211,11 +211,11 @@ impl Outgoing {
     /// The next stage begins, which has to end in time.
     pub(crate) fn enter_stage(&mut self, cx: &Context, subnet: &Subnet, stage: Stage) {
         if let Some(hand_over) = self.under_way.get_mut(subnet) {
-            (hand_over.stage, hand_over.until) = (stage, cx.now.moment.after(STOP_PATIENCE));
+            (hand_over.stage, hand_over.until) = (stage, cx.now.moment.after(STOP_TIMEOUT));
         }
     }
 
-    /// Gives a subnet up, with the next owner as the first heir and ourselves among those after it.
+    /// Gives a subnet up, with the next owner as the first successor and ourselves among those after it.
     pub(crate) fn release(&mut self, cx: &mut Context, around: &Surroundings<'_>, subnet: &Subnet) {
         let Some(claim) = around.ownership.register().claim(subnet).cloned() else { return };
         let Some(hand_over) = self.under_way.get_mut(subnet) else { return };

@@ -4,10 +4,10 @@ use nearcrawl_model::time::Millis;
 use serde::Deserialize;
 
 /// How long the journals may take to be copied while the crawl goes on.
-pub(super) const COPY_PATIENCE: Millis = 300_000;
+pub(super) const COPY_TIMEOUT: Millis = 300_000;
 
 /// How long what is under way may take to end, and the last rows to be copied, before the crawl goes on and the move is called off.
-pub(super) const STOP_PATIENCE: Millis = 15_000;
+pub(super) const STOP_TIMEOUT: Millis = 15_000;
 
 /// How far a hand-over is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

@@ -120,7 +120,7 @@ impl Judge {
         access: &Access,
     ) -> Option<Proposal> {
         let family = family_of(&cx.hierarchy, &subnet);
-        let scale = self.families.expect(&family);
+        let scale = self.families.expected_scale(&family);
         let watched = self.watched.get_mut(&subnet)?;
         let candidates = watched.candidates(cx, around, price, subnet, access);
         let moves = watched.judge_by_case((cx.now.moment, cx.me), access, &candidates, &scale, &mut chance_of(cx, &subnet));

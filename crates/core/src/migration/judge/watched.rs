@@ -38,7 +38,7 @@ const EQUALLY_NEAR_US: f64 = 5_000.0;
 const REST_AFTER_A_MOVE: Millis = 120_000;
 
 /// It stays no longer than this.
-const LONGEST_REST: Millis = 86_400_000;
+const MAX_REST: Millis = 86_400_000;
 
 /// One subnet of ours.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Watched {
     fn rests(&self, now: Moment) -> Millis {
         let moves = f64::from(self.case.moves()).round();
         let rest = if moves < 1.0 { 0.0 } else { REST_AFTER_A_MOVE as f64 * (moves - 1.0).min(16.0).exp2() };
-        (rest as Millis).min(LONGEST_REST).saturating_sub(now.since(self.since))
+        (rest as Millis).min(MAX_REST).saturating_sub(now.since(self.since))
     }
 
     /// A request ended. Returns how many there were in this access.

@@ -83,7 +83,7 @@ fn nobody_is_chosen_and_nobody_given_up_without_a_lease() {
     for replica in &replicas {
         played.roster.down(played.cx.now.moment, *replica);
     }
-    assert_eq!(played.pass(5 * LEASE), [], "on the smaller side of a cut nothing is copied that an heir cannot find");
+    assert_eq!(played.pass(5 * LEASE), [], "on the smaller side of a cut nothing is copied that a successor cannot find");
     assert_eq!((played.needed(), played.named()), (None, replicas.clone()));
     played.leased = true;
     assert_eq!(played.pass(LEASE - 1_000), [], "it may be us whom nobody heard");

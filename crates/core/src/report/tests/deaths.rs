@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     ownership::claims::JournalsAt,
-    replication::{Keepers, MAX_LOADS},
+    replication::{AwaitedReplicas, MAX_LOADS},
     signal::Signal,
 };
 use nearcrawl_model::{
@@ -45,7 +45,7 @@ fn two_deaths_in_one_tick_have_replicas_asked_once() {
         let claim =
             Claim { subnet, epoch: 1, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers: Vec::new() };
         assert!(crawler.hold(claim.clone(), SignedClaim::sign(&claim, &key(1))));
-        crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, JournalsAt::Replicas, Keepers::default());
+        crawler.replication.load(&mut crawler.context, &crawler.membership, subnet, JournalsAt::Replicas, AwaitedReplicas::default());
     }
     let asked = |crawler: &mut Crawler, of: Subnet| {
         let commands = std::iter::from_fn(|| crawler.next_command());
@@ -138,7 +138,13 @@ fn a_subnet_that_is_lost_while_it_waits_for_its_turn_is_not_loaded() {
     let mut played = Played::alone();
     let crawler = &mut played.crawler;
     for number in 0..MAX_LOADS as u32 + 2 {
-        crawler.replication.load(&mut crawler.context, &crawler.membership, inherited(number).subnet, JournalsAt::Here, Keepers::default());
+        crawler.replication.load(
+            &mut crawler.context,
+            &crawler.membership,
+            inherited(number).subnet,
+            JournalsAt::Here,
+            AwaitedReplicas::default(),
+        );
     }
     let [lost, last] = [MAX_LOADS as u32, MAX_LOADS as u32 + 1].map(|number| inherited(number).subnet);
     assert!(crawler.replication.is_loading(&lost) && crawler.replication.is_loading(&last));
@@ -184,11 +190,11 @@ fn a_subnet_whose_journals_nobody_here_has_says_who_keeps_them_and_waits() {
     let mut played = Played::alone();
     played.meet(2);
     let claim = inherited(1);
-    let keepers = [7, 8].map(|number| NamedReplica { member: member(number), store: StoreId(1) });
-    let keepers = Keepers::new(vec![nearcrawl_model::vote::InheritedKeepers { members: keepers.to_vec(), patience_s: 86_400 }]);
+    let awaited = [7, 8].map(|number| NamedReplica { member: member(number), store: StoreId(1) });
+    let awaited = AwaitedReplicas::new(vec![nearcrawl_model::vote::InheritedReplicas { members: awaited.to_vec(), patience_s: 86_400 }]);
     assert!(played.crawler.hold(claim.clone(), SignedClaim::sign(&claim, &key(1))));
     let crawler = &mut played.crawler;
-    crawler.replication.load(&mut crawler.context, &crawler.membership, claim.subnet, JournalsAt::Replicas, keepers);
+    crawler.replication.load(&mut crawler.context, &crawler.membership, claim.subnet, JournalsAt::Replicas, awaited);
     crawler.loaded(claim.subnet, Vec::new());
     played.pass(1_000);
     played.answer(nothing_held);
@@ -211,7 +217,7 @@ fn what_was_taken_over_and_not_begun_before_a_restart_is_asked_for_again() {
     for claim in [&begun, &not_begun] {
         assert!(played.crawler.hold(claim.clone(), SignedClaim::sign(claim, &key(1))));
         let (crawler, at) = (&mut played.crawler, JournalsAt::HereIfBegun(claim.epoch));
-        crawler.replication.load(&mut crawler.context, &crawler.membership, claim.subnet, at, Keepers::default());
+        crawler.replication.load(&mut crawler.context, &crawler.membership, claim.subnet, at, AwaitedReplicas::default());
     }
     let (journal, mut entries) = journal(begun.subnet);
     entries.push(JournalEntry::TakenOver { epoch: begun.epoch });

@@ -8,7 +8,7 @@ use nearcrawl_model::{access_point::AccessPoint, time::Millis};
 const QUIET: Millis = 300_000;
 
 /// By when all must be well after that.
-const PATIENCE: Millis = 240_000;
+const RECOVERED_WITHIN: Millis = 240_000;
 
 /// Copies and members that come later, at most.
 const MOST_MACHINES: usize = 20;
@@ -211,7 +211,7 @@ pub(super) fn recover(world: &mut World) {
         world.start(number, false);
     }
     world.run(began + QUIET);
-    let well_by = world.now + PATIENCE;
+    let well_by = world.now + RECOVERED_WITHIN;
     while world.seen.wrong.is_none() {
         match is_well(world) {
             None => return,

@@ -35,7 +35,7 @@ use std::{
 const HEARD_OF: Millis = 15_000;
 
 /// For how long one that leaves waits until it is no voter any more.
-const PARTING_PATIENCE: Millis = 120_000;
+const PARTING_TIMEOUT: Millis = 120_000;
 
 /// When one that has met nobody acts on the map that it has.
 const LONELY_AFTER: Millis = 60_000;
@@ -383,14 +383,14 @@ impl Process {
         let mut claims = Vec::new();
         for Accepted { proof, before } in self.voting.take_accepted() {
             let claim = proof.open().unwrap();
-            let told = before.iter().flat_map(|set| set.keepers.inherited.iter().map(|set| &set.members).chain([&set.keepers.members]));
+            let told = before.iter().flat_map(|set| set.replicas.inherited.iter().map(|set| &set.members).chain([&set.replicas.members]));
             self.wish(Wish::Accepted(claim.clone(), told.cloned().collect()));
             let handed = before.into_iter().flat_map(|set| {
-                let mut keepers = set.keepers;
-                if keepers.owner == self.cx.me && keepers.members.contains(&self.journals.own) {
-                    keepers.members.clear();
+                let mut replicas = set.replicas;
+                if replicas.owner == self.cx.me && replicas.members.contains(&self.journals.own) {
+                    replicas.members.clear();
                 }
-                crate::replication::handed_on(keepers, |_| None, 0)
+                crate::replication::handed_on(replicas, |_| None, 0)
             });
             let handed: Vec<_> = handed.collect();
             if !handed.is_empty() {
@@ -452,7 +452,7 @@ impl Process {
     fn keep_journals(&mut self, chance: &mut Random) {
         let Some((_, owned)) = self.fetches() else { return };
         if !std::mem::replace(&mut self.journals.resumed, true) {
-            let known = self.voting.inherited_keepers().unwrap_or_default().into_iter().map(|set| set.members).collect();
+            let known = self.voting.inherited_replicas().unwrap_or_default().into_iter().map(|set| set.members).collect();
             self.journals.pending.extend(&owned);
             self.wish(Wish::Resumes(owned.clone(), known));
         }
@@ -472,11 +472,11 @@ impl Process {
         }
         let is_ours = |held: &&crate::ownership::register::Held| held.claim.released && held.claim.owner == self.cx.me;
         let released = self.map.register.all().any(|held| is_ours(&held));
-        self.voting.name_keepers(&self.cx, named, released);
+        self.voting.name_replicas(&self.cx, named, released);
         if self.journals.pending.is_empty() && !released && chance.chance(300) {
             self.voting.has_copied_all(&self.cx);
         }
-        if let Some(needed) = self.voting.needed_keepers(self.cx.now.moment) {
+        if let Some(needed) = self.voting.needed_replicas(self.cx.now.moment) {
             whole.iter().for_each(|subnet| self.wish(Wish::Recorded(*subnet, needed.clone())));
         }
     }
@@ -537,7 +537,7 @@ impl Process {
     /// Releases everything and says good-bye once it is no voter any more.
     fn go(&mut self, now: Moment) {
         let Some(since) = self.leaving else { return };
-        let needed = self.voting.is_needed(&self.cx, &self.members) && now.since(since) < PARTING_PATIENCE;
+        let needed = self.voting.is_needed(&self.cx, &self.members) && now.since(since) < PARTING_TIMEOUT;
         if needed || self.voting.is_listed(self.cx.me, &self.members) && now.since(since) < HEARD_OF {
             return;
         }

@@ -92,7 +92,7 @@ pub(super) struct Seen {
     pub(super) lists: BTreeMap<u64, VoterList>,
     accepted: BTreeMap<(Subnet, u64), AccessPoint>,
     /// Who has all that was recorded of each subnet, and who recorded it last.
-    keepers: BTreeMap<Subnet, (AccessPoint, BTreeSet<NamedReplica>)>,
+    replicas: BTreeMap<Subnet, (AccessPoint, BTreeSet<NamedReplica>)>,
     pub(super) claims: u64,
     /// With liars: since when two may fetch a subnet. It may last for ten seconds, as long as both hear of each other.
     pub(super) twice: Option<BTreeMap<Subnet, Millis>>,
@@ -347,18 +347,18 @@ impl World {
             Wish::Store(write, what) => self.write(number, write, what),
             Wish::Recorded(subnet, needed) => {
                 let who = self.machines[number].who;
-                self.seen.keepers.insert(subnet, (who, needed.into_iter().collect()));
+                self.seen.replicas.insert(subnet, (who, needed.into_iter().collect()));
             }
             Wish::Copied(subnet, members, owned) => {
                 let who = self.machines[number].who;
-                let recorded = self.seen.keepers.get_mut(&subnet).filter(|(by, _)| owned || *by == who);
-                recorded.into_iter().for_each(|(_, keepers)| keepers.extend(members.iter().copied()));
+                let recorded = self.seen.replicas.get_mut(&subnet).filter(|(by, _)| owned || *by == who);
+                recorded.into_iter().for_each(|(_, replicas)| replicas.extend(members.iter().copied()));
             }
             Wish::Resumes(subnets, known) => {
-                subnets.iter().for_each(|subnet| self.must_hear_of_keepers(number, subnet, &known));
+                subnets.iter().for_each(|subnet| self.must_hear_of_replicas(number, subnet, &known));
             }
             Wish::Accepted(claim, told) => {
-                self.must_hear_of_keepers(number, &claim.subnet, &told);
+                self.must_hear_of_replicas(number, &claim.subnet, &told);
                 self.seen.claims += 1;
                 self.log(|| format!("{number} has {} at epoch {} accepted", claim.subnet, claim.epoch));
                 let owner = *self.seen.accepted.entry((claim.subnet, claim.epoch)).or_insert(claim.owner);
@@ -433,18 +433,18 @@ impl World {
         self.seen.wrong.get_or_insert_with(|| format!("at {now} ms: {what}"));
     }
 
-    /// Of the sets of which an heir waits for one member each, one must consist of such as have all that was recorded. An owner that lies
-    /// names whom it likes.
-    fn must_hear_of_keepers(&mut self, number: usize, subnet: &Subnet, told: &[Vec<NamedReplica>]) {
+    /// Of the sets of which a successor waits for one member each, one must consist of such as have all that was recorded. An owner that
+    /// lies names whom it likes.
+    fn must_hear_of_replicas(&mut self, number: usize, subnet: &Subnet, told: &[Vec<NamedReplica>]) {
         let lies = self.machines.iter().any(|machine| machine.invents);
         let is_meant_to_hold = self.seen.twice.is_none() && self.config.without.is_none() && !lies;
-        let Some((_, keepers)) = self.seen.keepers.get(subnet).filter(|_| is_meant_to_hold) else { return };
-        let has_all = |set: &Vec<NamedReplica>| !set.is_empty() && set.iter().all(|member| keepers.contains(member));
+        let Some((_, replicas)) = self.seen.replicas.get(subnet).filter(|_| is_meant_to_hold) else { return };
+        let has_all = |set: &Vec<NamedReplica>| !set.is_empty() && set.iter().all(|member| replicas.contains(member));
         if !told.iter().any(has_all) {
             let short = |name: &NamedReplica| (name.member.0[0], name.store.0);
-            let keepers: Vec<_> = keepers.iter().map(short).collect();
+            let replicas: Vec<_> = replicas.iter().map(short).collect();
             let told: Vec<Vec<_>> = told.iter().map(|set| set.iter().map(short).collect()).collect();
-            self.is_wrong(format!("{number} begins with {subnet} without one of {keepers:?}, it heard of {told:?}"));
+            self.is_wrong(format!("{number} begins with {subnet} without one of {replicas:?}, it heard of {told:?}"));
         }
     }
 

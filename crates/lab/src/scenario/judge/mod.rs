@@ -35,7 +35,7 @@ const MANY: usize = 20_000;
 
 /// At the end at most this share of the pages that were written down long ago may be unrecorded: what is recorded is judged by what owners
 /// say, so owners that say nothing must not pass.
-const MOST_NOT_RECORDED: f64 = 0.05;
+const MAX_NOT_RECORDED: f64 = 0.05;
 
 const DAY: f64 = 86_400_000.0;
 
@@ -143,7 +143,7 @@ impl Judge {
             return Some(what);
         }
         let missing = world.records.as_ref().map_or(0.0, |records| records.share_not_recorded(world.now()));
-        if missing > MOST_NOT_RECORDED {
+        if missing > MAX_NOT_RECORDED {
             return Some(format!("{:.0} % of the pages written down two minutes ago and before are not recorded", 100.0 * missing));
         }
         // Who is held back because another process has its key knows that it knows nothing.

@@ -10,11 +10,11 @@ use std::{
 };
 
 /// For one page, on the slow side of a busy machine, in an unoptimised build. `benches/evaluation.rs` measures an optimised one.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All limits but that of time, so that it is the markup that decides.
 fn limits() -> Limits {
-    Limits { time: PATIENCE, ..Limits::default() }
+    Limits { time: PAGE_TIMEOUT, ..Limits::default() }
 }
 
 fn cost(name: &str, text: &str) -> Evaluation {
@@ -26,7 +26,7 @@ fn cost_within(name: &str, text: &str, limits: &Limits) -> Evaluation {
     let evaluation = evaluate(text, limits, &|| begun.elapsed());
     let took = begun.elapsed();
     println!("{name:<28} {:>8} bytes {took:>12.1?} {:?}", text.len(), evaluation.gate);
-    assert!(took < PATIENCE, "{name} took {took:?}");
+    assert!(took < PAGE_TIMEOUT, "{name} took {took:?}");
     evaluation
 }
 

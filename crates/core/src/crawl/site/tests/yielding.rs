@@ -41,9 +41,9 @@ fn a_branch_that_brings_too_little_is_left_out_and_its_journal_tells_the_same() 
     assert!(site.finished());
     // Wherever the previous owner stopped, the next one goes on alike.
     for end in [4, 20, 60, entries.len()] {
-        let mut heir = replay(key.clone(), SiteNumber(2), &entries[..end], &rules, &KEY).unwrap().site;
-        assert_eq!(ask_all(&mut heir, &rules), entries[end..], "from {end} on");
-        assert_eq!(heir.record, site.record);
+        let mut successor = replay(key.clone(), SiteNumber(2), &entries[..end], &rules, &KEY).unwrap().site;
+        assert_eq!(ask_all(&mut successor, &rules), entries[end..], "from {end} on");
+        assert_eq!(successor.record, site.record);
     }
     let free = SiteRules { price: Price::default(), ..rules };
     let mut site = replay(key, SiteNumber(3), &entries[..5], &free, &KEY).unwrap().site;

@@ -10,18 +10,18 @@ use std::{
 use tokio::sync::{Mutex as AsyncMutex, watch};
 
 /// The lock and the connection of one address.
-pub struct Lane {
+pub struct ConnectionSlot {
     /// The connection, idle or in use. The task that holds the lock sends requests.
-    pub slot: AsyncMutex<Option<Connection>>,
+    pub connection: AsyncMutex<Option<Connection>>,
     /// Whoever's answer came last takes this before the connection is given on, and holds it until the answer is read: the next one may be
     /// on its way meanwhile, but is not read, or told, before.
     pub reading: AsyncMutex<()>,
-    /// Changes when tasks that use the lane, or wait for it, must give up.
+    /// Changes when tasks that use the slot, or wait for it, must give up.
     stop: watch::Sender<u64>,
 }
 
-impl Lane {
-    /// Completes when tasks must give the lane up.
+impl ConnectionSlot {
+    /// Completes when tasks must give the slot up.
     pub fn stopped(&self) -> impl Future<Output = ()> + use<> {
         let mut stop = self.stop.subscribe();
         async move {
@@ -32,53 +32,54 @@ impl Lane {
     /// Makes all tasks give up, then closes the connection and waits until it is closed.
     async fn close(&self) {
         self.stop.send_modify(|count| *count += 1);
-        let connection = self.slot.lock().await.take();
+        let connection = self.connection.lock().await.take();
         if let Some(connection) = connection {
             connection.close().await;
         }
     }
 
-    /// Closes the connection if it has been idle for so long, or is dead. Does nothing while the lane is in use.
+    /// Closes the connection if it has been idle for so long, or is dead. Does nothing while the slot is in use.
     async fn sweep(&self, idle: Duration) {
-        let Ok(mut slot) = self.slot.try_lock() else { return };
-        let is_over = slot.as_ref().is_some_and(|connection| !connection.is_usable() || connection.idle_since.elapsed() >= idle);
+        let Ok(mut kept) = self.connection.try_lock() else { return };
+        let is_over = kept.as_ref().is_some_and(|connection| !connection.is_usable() || connection.idle_since.elapsed() >= idle);
         // The lock is held until the end, so that no new connection is opened while the old one is closing.
-        if is_over && let Some(connection) = slot.take() {
+        if is_over && let Some(connection) = kept.take() {
             connection.close().await;
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.slot.try_lock().is_ok_and(|slot| slot.is_none())
+        self.connection.try_lock().is_ok_and(|kept| kept.is_none())
     }
 }
 
-/// All lanes in use. One without a connection is removed as soon as no task uses it.
+/// All slots in use. One without a connection is removed as soon as no task uses it.
 #[derive(Default)]
-pub struct Lanes(Mutex<HashMap<IpAddr, Arc<Lane>>>);
+pub struct ConnectionSlots(Mutex<HashMap<IpAddr, Arc<ConnectionSlot>>>);
 
-impl Lanes {
-    /// The lane to an address, made if there is none.
-    pub fn enter(&self, address: IpAddr) -> Arc<Lane> {
-        let new = || Arc::new(Lane { slot: AsyncMutex::new(None), reading: AsyncMutex::new(()), stop: watch::Sender::new(0) });
+impl ConnectionSlots {
+    /// The slot to an address, made if there is none.
+    pub fn enter(&self, address: IpAddr) -> Arc<ConnectionSlot> {
+        let new =
+            || Arc::new(ConnectionSlot { connection: AsyncMutex::new(None), reading: AsyncMutex::new(()), stop: watch::Sender::new(0) });
         self.locked().entry(address).or_insert_with(new).clone()
     }
 
-    /// Ends the use of a lane, and removes it if it is unused and has no connection.
-    pub fn leave(&self, address: IpAddr, lane: Arc<Lane>) {
-        let mut lanes = self.locked();
-        // Two holders are the map and we: lanes are only handed out under this lock.
-        if Arc::strong_count(&lane) == 2 && lane.is_empty() {
-            lanes.remove(&address);
+    /// Ends the use of a slot, and removes it if it is unused and has no connection.
+    pub fn leave(&self, address: IpAddr, slot: Arc<ConnectionSlot>) {
+        let mut slots = self.locked();
+        // Two holders are the map and we: slots are only handed out under this lock.
+        if Arc::strong_count(&slot) == 2 && slot.is_empty() {
+            slots.remove(&address);
         }
     }
 
     /// Cancels the requests to an address and closes its connection.
     pub async fn close(&self, address: IpAddr) {
-        let lane = self.locked().get(&address).cloned();
-        if let Some(lane) = lane {
-            lane.close().await;
-            self.leave(address, lane);
+        let slot = self.locked().get(&address).cloned();
+        if let Some(slot) = slot {
+            slot.close().await;
+            self.leave(address, slot);
         }
     }
 
@@ -90,19 +91,19 @@ impl Lanes {
 
     /// Closes connections that have been idle for at least this long.
     pub async fn sweep(&self, idle: Duration) {
-        let lanes: Vec<(IpAddr, Arc<Lane>)> = self.locked().iter().map(|(address, lane)| (*address, lane.clone())).collect();
-        for (address, lane) in lanes {
-            lane.sweep(idle).await;
-            self.leave(address, lane);
+        let slots: Vec<(IpAddr, Arc<ConnectionSlot>)> = self.locked().iter().map(|(address, slot)| (*address, slot.clone())).collect();
+        for (address, slot) in slots {
+            slot.sweep(idle).await;
+            self.leave(address, slot);
         }
     }
 
-    /// How many addresses have a lane.
+    /// How many addresses have a slot.
     pub fn count(&self) -> usize {
         self.locked().len()
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Arc<Lane>>> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Arc<ConnectionSlot>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -41,11 +41,11 @@ fn claim(world: &mut World, owner: usize, subnet: Subnet, epoch: u64, reason: Cl
 /// Which of an owner's sets a voter knows.
 fn number(world: &World, voter: usize, owner: usize) -> nearcrawl_model::vote::SetNumber {
     let voter = &world.machines[voter].process.as_ref().unwrap().voting.voter;
-    voter.keepers_of(&world.machines[owner].who).map(|set| set.number()).unwrap_or_default()
+    voter.replicas_of(&world.machines[owner].who).map(|set| set.number()).unwrap_or_default()
 }
 
 #[test]
-fn an_owner_that_changed_its_replicas_while_one_voter_did_not_hear_it_leaves_an_heir_that_does() {
+fn an_owner_that_changed_its_replicas_while_one_voter_did_not_hear_it_leaves_a_successor_that_does() {
     for seed in 1..6 {
         let (mut world, subnet, owner, voters) = with_owner(seed);
         let [knows, dies, cut] = voters[..] else { panic!("{voters:?}") };
@@ -61,7 +61,7 @@ fn an_owner_that_changed_its_replicas_while_one_voter_did_not_hear_it_leaves_an_
         world.run(world.now + 50_000);
         claim(&mut world, cut, subnet, 2, ClaimReason::OwnerDead);
         assert_eq!(world.seen.wrong, None);
-        // The heir dies before anything came: the next one hears of the same.
+        // The successor dies before anything came: the next one hears of the same.
         world.stop(cut);
         world.start(dies, false);
         world.run(world.now + 60_000);

@@ -9,17 +9,17 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     replica::{NamedReplica, StoreId},
     time::Millis,
-    vote::{InheritedKeepers, KeeperSet},
+    vote::{InheritedReplicas, ReplicaSet},
 };
 
 /// A subnet whose journals are at one that was here for long begins with what was found after so long: a day.
-const LONGEST_WAIT: Millis = 86_400_000;
+const MAX_WAIT: Millis = 86_400_000;
 
 /// One of those that were hardly here, after so long: what happened to them may be over by then.
 const SHORTEST_WAIT: Millis = 60_000;
 
-/// One that was here for less than this part of the time for which we had been running when it was heard last is waited for as long as it was
-/// here.
+/// One that was here for less than this part of the time for which we had been running when it was heard last is waited for as long as it
+/// was here.
 const SHARE: u64 = 2;
 
 /// If we have been running for less than this, one of which nothing was heard died before our time, however long it was here.
@@ -37,55 +37,55 @@ pub(crate) struct Lived {
 /// For how long a member is waited for that lived so long, if it told its totals, while we have been running for `running`.
 fn patience(lived: Option<Lived>, running: Millis) -> Millis {
     match lived {
-        None if running < OUR_TIME => LONGEST_WAIT,
+        None if running < OUR_TIME => MAX_WAIT,
         None => SHORTEST_WAIT,
-        Some(lived) if lived.told.saturating_mul(SHARE) < lived.of => lived.told.clamp(SHORTEST_WAIT, LONGEST_WAIT),
-        Some(_) => LONGEST_WAIT,
+        Some(lived) if lived.told.saturating_mul(SHARE) < lived.of => lived.told.clamp(SHORTEST_WAIT, MAX_WAIT),
+        Some(_) => MAX_WAIT,
     }
 }
 
-/// The keepers of an owner that we take over from, as an heir of ours would have to hear of them: its own, and those that it inherited.
-/// `lived` is for how long a member told its totals, if it did.
-pub(crate) fn handed_on(set: KeeperSet, lived: impl Fn(&AccessPoint) -> Option<Lived>, running: Millis) -> Vec<InheritedKeepers> {
+/// The replicas of an owner that we take over from, as a successor of ours would have to hear of them: its own, and those that it
+/// inherited. `lived` is for how long a member told its totals, if it did.
+pub(crate) fn handed_on(set: ReplicaSet, lived: impl Fn(&AccessPoint) -> Option<Lived>, running: Millis) -> Vec<InheritedReplicas> {
     let seconds = |lived| (patience(lived, running) / 1_000) as u32;
-    let longest = |members: &[NamedReplica]| members.iter().map(|keeper| seconds(lived(&keeper.member))).max();
+    let longest = |members: &[NamedReplica]| members.iter().map(|replica| seconds(lived(&replica.member))).max();
     let mut sets = set.inherited;
     for set in &mut sets {
         // Of those that died before our time others knew for how long they had been here.
-        let is_known = set.members.iter().any(|keeper| lived(&keeper.member).is_some());
+        let is_known = set.members.iter().any(|replica| lived(&replica.member).is_some());
         set.patience_s = longest(&set.members).filter(|_| is_known).map_or(set.patience_s, |longest| set.patience_s.min(longest));
     }
     let patience_s = longest(&set.members).unwrap_or(0);
-    sets.push(InheritedKeepers { members: set.members, patience_s });
+    sets.push(InheritedReplicas { members: set.members, patience_s });
     sets.retain(|set| !set.members.is_empty());
     sets
 }
 
-/// The former owners of a subnet and their replicas, as voters told. One of each set is waited for; without any of them the subnet waits for
-/// nobody.
+/// The former owners of a subnet and their replicas, as voters told. One of each set is waited for; without any of them the subnet waits
+/// for nobody.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Keepers {
-    sets: Vec<InheritedKeepers>,
+pub(crate) struct AwaitedReplicas {
+    sets: Vec<InheritedReplicas>,
     /// Whether the voters have not told yet who they are.
     unknown: bool,
 }
 
-impl Keepers {
+impl AwaitedReplicas {
     /// One of each of these sets is waited for.
-    pub(crate) fn new(mut sets: Vec<InheritedKeepers>) -> Keepers {
+    pub(crate) fn new(mut sets: Vec<InheritedReplicas>) -> AwaitedReplicas {
         sets.retain(|set| !set.members.is_empty());
-        Keepers { sets, unknown: false }
+        AwaitedReplicas { sets, unknown: false }
     }
 
     /// It is waited for what the voters tell.
-    pub(crate) fn unknown() -> Keepers {
-        Keepers { sets: Vec::new(), unknown: true }
+    pub(crate) fn unknown() -> AwaitedReplicas {
+        AwaitedReplicas { sets: Vec::new(), unknown: true }
     }
 
     /// Voters told, if that is what it was waited for.
-    pub(super) fn learn(&mut self, sets: &[InheritedKeepers]) {
+    pub(super) fn learn(&mut self, sets: &[InheritedReplicas]) {
         if std::mem::take(&mut self.unknown) {
-            self.join(Keepers::new(sets.to_vec()));
+            self.join(AwaitedReplicas::new(sets.to_vec()));
         }
     }
 
@@ -95,7 +95,7 @@ impl Keepers {
     }
 
     /// One of each of these as well.
-    pub(super) fn join(&mut self, other: Keepers) {
+    pub(super) fn join(&mut self, other: AwaitedReplicas) {
         self.unknown |= other.unknown;
         self.sets.extend(other.sets);
     }
@@ -107,7 +107,7 @@ impl Keepers {
 
     /// Nobody is waited for any more.
     pub(super) fn clear(&mut self) {
-        *self = Keepers::default();
+        *self = AwaitedReplicas::default();
     }
 
     /// This member answered, from this database.
@@ -117,12 +117,12 @@ impl Keepers {
 
     /// Of the first set that nobody has answered of who they are.
     pub(super) fn members(&self) -> impl Iterator<Item = AccessPoint> {
-        self.sets.first().into_iter().flat_map(|set| set.members.iter().map(|keeper| keeper.member))
+        self.sets.first().into_iter().flat_map(|set| set.members.iter().map(|replica| replica.member))
     }
 
     /// These will not come back.
     pub(super) fn declare_lost(&mut self, lost: &[AccessPoint]) {
-        self.sets.iter_mut().for_each(|set| set.members.retain(|keeper| !lost.contains(&keeper.member)));
+        self.sets.iter_mut().for_each(|set| set.members.retain(|replica| !lost.contains(&replica.member)));
         self.sets.retain(|set| !set.members.is_empty());
     }
 
@@ -148,9 +148,9 @@ mod tests {
         assert_eq!(waits(MINUTE, 10 * MINUTE), MINUTE);
         assert_eq!(waits(0, 10 * MINUTE), SHORTEST_WAIT);
         assert_eq!(waits(30 * MINUTE, 1_000 * MINUTE), 30 * MINUTE);
-        assert_eq!(waits(9 * MINUTE, 10 * MINUTE), LONGEST_WAIT, "a swarm that began with it");
-        assert_eq!(waits(50 * LONGEST_WAIT, 300 * LONGEST_WAIT), LONGEST_WAIT);
-        assert_eq!(patience(None, MINUTE), LONGEST_WAIT, "it died before our time");
+        assert_eq!(waits(9 * MINUTE, 10 * MINUTE), MAX_WAIT, "a swarm that began with it");
+        assert_eq!(waits(50 * MAX_WAIT, 300 * MAX_WAIT), MAX_WAIT);
+        assert_eq!(patience(None, MINUTE), MAX_WAIT, "it died before our time");
         assert_eq!(patience(None, 100 * MINUTE), SHORTEST_WAIT);
     }
 
@@ -158,11 +158,11 @@ mod tests {
     fn a_set_is_waited_for_as_long_as_the_one_of_its_members_deserves_that_was_here_longest() {
         let named = |number: u8| NamedReplica { member: AccessPoint([number; 32]), store: StoreId(1) };
         let owner = named(1).member;
-        let set = |members: &[u8], inherited: &[u8]| KeeperSet {
+        let set = |members: &[u8], inherited: &[u8]| ReplicaSet {
             owner,
             number: SetNumber::default(),
             members: members.iter().copied().map(named).collect(),
-            inherited: vec![InheritedKeepers { members: inherited.iter().copied().map(named).collect(), patience_s: 86_400 }],
+            inherited: vec![InheritedReplicas { members: inherited.iter().copied().map(named).collect(), patience_s: 86_400 }],
         };
         // Members 1 to 3 have been here for two minutes of an hour, the others all the time; nobody has heard of member 9.
         let lived = |who: &AccessPoint| match who.0[0] {
@@ -181,16 +181,16 @@ mod tests {
     fn one_of_each_set_is_waited_for_and_for_each_as_long_as_it_says() {
         let set = |number: u8, patience_s| {
             let members = vec![NamedReplica { member: AccessPoint([number; 32]), store: StoreId(1) }];
-            InheritedKeepers { members, patience_s }
+            InheritedReplicas { members, patience_s }
         };
-        let mut keepers = Keepers::new(vec![set(1, 60), set(2, 600), set(3, 86_400)]);
-        keepers.heard(AccessPoint([3; 32]), StoreId(2));
-        keepers.have_waited(59_999);
-        assert_eq!(keepers.sets.len(), 3);
-        keepers.heard(AccessPoint([3; 32]), StoreId(1));
-        keepers.have_waited(60_000);
-        assert_eq!(keepers.members().collect::<Vec<_>>(), [AccessPoint([2; 32])]);
-        keepers.have_waited(600_000);
-        assert!(keepers.is_empty());
+        let mut awaited = AwaitedReplicas::new(vec![set(1, 60), set(2, 600), set(3, 86_400)]);
+        awaited.heard(AccessPoint([3; 32]), StoreId(2));
+        awaited.have_waited(59_999);
+        assert_eq!(awaited.sets.len(), 3);
+        awaited.heard(AccessPoint([3; 32]), StoreId(1));
+        awaited.have_waited(60_000);
+        assert_eq!(awaited.members().collect::<Vec<_>>(), [AccessPoint([2; 32])]);
+        awaited.have_waited(600_000);
+        assert!(awaited.is_empty());
     }
 }
