@@ -1,4 +1,4 @@
-//! Exclusive use of an address: each address has one lane (lock and queue) with at most one connection.
+//! Exclusive use of an address: each address has one connection slot (lock and queue) with at most one connection.
 
 use super::connection::Connection;
 use std::{

@@ -1,6 +1,6 @@
 //! Reservations of addresses without an owner.
 //!
-//! The coordinator of such an address names its subnet once, and sticks to it until a member owns it.
+//! The steward of such an address names its subnet once, and sticks to it until a member owns it.
 
 use crate::delegation::rounds::MAX_QUEUED;
 use nearcrawl_model::{

@@ -1,6 +1,6 @@
 //! The members that have what we recorded.
 //!
-//! The set of these members is named to the voters with each renewal of our lease; they tell it to an heir.
+//! The set of these members is named to the voters with each renewal of our lease; they tell it to a successor.
 //!
 //! A set is *in force* once a quorum of the list has stored it, or a later one. A successor hears of the last set that any voter of its
 //! quorum knows, and any two quorums share a voter: so it hears of the one in force or of a later one. What is recorded must be durable at

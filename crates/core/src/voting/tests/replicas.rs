@@ -1,4 +1,4 @@
-//! Tests that an heir hears who has what was recorded from the one voter that knows.
+//! Tests that a successor hears who has what was recorded from the one voter that knows.
 
 use super::world::World;
 use crate::membership::RosterConfig;
