@@ -466,4 +466,24 @@ mod tests {
         }
         assert!(matches("p:empty", "<p id=x></p>") && matches(":not(:defined)", "<x-y id=x>z</x-y>"));
     }
+
+    #[test]
+    fn each_test_and_each_class_takes_a_step() {
+        let takes_more = |selector: &str, attributes: &str, steps: usize| {
+            let html = Html::parse_document(&format!("<p {attributes}>y</p>"));
+            let element = html.tree.nodes().filter_map(ElementRef::wrap).find(|element| element.value().name() == "p").unwrap();
+            let list = Selector::list(selector, &Work::default());
+            let work = Work::new(steps);
+            list[0].may_match(element.value(), false, std::iter::empty(), &work);
+            work.is_spent()
+        };
+        let tests = "[a]".repeat(100);
+        assert!(takes_more(&tests, "a", 150) && !takes_more(&tests, "a", 400));
+        // 50 choices are compared with 100 classes each, and the attribute is read as often.
+        let (choices, classes) = (format!(":not({})", ".z,".repeat(50)), format!("class='{}'", "y ".repeat(100)));
+        assert!(takes_more(&choices, &classes, 5_000) && !takes_more(&choices, &classes, 9_000));
+        let long = "x".repeat(900);
+        let (choices, class) = (format!(":not({})", format!(".{long}z,").repeat(50)), format!("class={long}y"));
+        assert!(takes_more(&choices, &class, 15_000) && !takes_more(&choices, &class, 25_000));
+    }
 }
