@@ -88,6 +88,17 @@ fn hostile_pages() {
         ("attributes on bodies", numbered("<body a", "=1>", 40_000)),
         ("names of names", "<i role=button>".repeat(100) + &"<b></b>".repeat(60_000)),
         ("open brackets", many("<")),
+        ("styles opened anew", format!("<p><b style='{}'>{}", "a:b;".repeat(100_000), "<p>x".repeat(25_000))),
+        ("attributes opened anew", format!("<p><b{}>{}", numbered(" a", "", 190), "<p>x".repeat(45_000))),
+        (
+            "labels and references",
+            format!("<input id=x>{}<a href=x aria-labelledby='{}'>", numbered("<label for=x id=", "></label>", 8_000), many("x ")),
+        ),
+        ("selectors within a rule", format!("<style>{}b{{{}{{display:none}}}}", "a,".repeat(499), many("&,"))),
+        ("classes and selectors", {
+            let style = format!("b{}:empty{{display:none}}", format!(":not({})", numbered(".x", ",", 99)).repeat(50));
+            format!("<style>{style}</style>{}", many(&format!("<b class='{}'>x</b>", numbered("y", " ", 100))))
+        }),
         ("labels", many("<label for=x></label>")),
     ];
     for (name, page) in pages {

@@ -213,8 +213,8 @@ pub enum Gate {
     /// It has more bytes than are evaluated.
     #[error("it is longer than the limit of evaluation")]
     TooLong,
-    /// A tag has more attributes than are read, or the root element gathered as many.
-    #[error("a tag has more attributes than the limit")]
+    /// A tag has more attributes than are read, or the root element gathered as many, or all elements together have more than are kept.
+    #[error("a tag, or all its elements together, have more attributes than the limit")]
     TooManyAttributes,
     /// Its elements lie deeper in one another than is followed.
     #[error("its elements are nested deeper than the limit")]
@@ -225,8 +225,9 @@ pub enum Gate {
     /// Building the tree took too long.
     #[error("building its tree took too long")]
     TooSlow,
-    /// Its elements refer to one another more than is followed.
-    #[error("its elements have more references than the limit")]
+    /// Its elements refer to one another more than is followed, its style sheets have more selectors than are kept, or to compare both, or to
+    /// read what is repeated, takes more steps than the limit.
+    #[error("its elements and style sheets have more references and selectors than the limit")]
     TooEntangled,
     /// It is no HTML, whatever the server called it.
     #[error("it is not HTML")]

@@ -4,20 +4,22 @@
 //! a page is.
 
 use super::{
+    limits::Limits,
     parse::{NodeId, Tree},
     roles::Role,
     semantics,
     sheet::Hiding,
+    work::{VISIT, Work},
 };
 use scraper::Node;
 use std::{
-    cell::{Cell, OnceCell},
+    cell::OnceCell,
     collections::{HashMap, HashSet},
     ops::Range,
 };
 
-/// The number of steps that name computations may take before the page is refused as too entangled.
-const MAX_WORK: u32 = 2_000_000;
+/// The steps of looking for a role among those of WAI-ARIA.
+const ROLE: usize = 4;
 
 /// A page as a flat list of nodes.
 #[derive(Debug)]
@@ -39,13 +41,17 @@ pub(super) struct Document<'h> {
     has_scripts: OnceCell<bool>,
     /// Whether there is a shadow tree in the markup.
     has_shadow: bool,
-    work: Cell<u32>,
+    work: Work,
 }
 
 #[derive(Debug)]
 struct Entry<'h> {
     what: What<'h>,
     parent: Option<usize>,
+    /// Whether there is a hyphen in its name.
+    has_hyphen: bool,
+    /// Whether it is a text that is more than white space.
+    says: bool,
     /// The index after the last node inside it; the greatest index while the element is open.
     end: usize,
     /// The line in which it begins, from 1; 0 for a text.
@@ -107,23 +113,24 @@ pub(super) struct Element<'d> {
 #[derive(Clone, Copy)]
 pub(super) enum Item<'d> {
     Element(Element<'d>),
-    /// A text, and what it has from the element around it.
-    Text(&'d str, State),
+    /// A text: whether it is more than white space, and what it has from the element around it.
+    Text(bool, State),
 }
 
 impl<'h> Document<'h> {
-    pub(super) fn new(tree: &'h Tree) -> Document<'h> {
+    pub(super) fn new(tree: &'h Tree, limits: &Limits) -> Document<'h> {
+        let work = Work::new(limits.steps);
         let mut document = Document {
             entries: Vec::new(),
             by_id: HashMap::new(),
             labels: HashMap::new(),
             owners: HashMap::new(),
-            hiding: Hiding::of(&tree.html),
+            hiding: Hiding::of(&tree.html, &work),
             watched: OnceCell::new(),
             maps_in_use: OnceCell::new(),
             has_scripts: OnceCell::new(),
             has_shadow: false,
-            work: Cell::new(MAX_WORK),
+            work,
         };
         document.flatten(tree);
         document.tie();
@@ -170,14 +177,17 @@ impl<'h> Document<'h> {
         let index = self.entries.len();
         let state = parent.map_or_else(State::default, |parent| self.entries[parent].state);
         let is_element = matches!(what, What::Element(_));
+        let has_hyphen = matches!(what, What::Element(element) if element.name().contains('-'));
+        let says = matches!(what, What::Text(text) if !text.trim().is_empty());
         let end = if stays_open { usize::MAX } else { index + 1 };
-        self.entries.push(Entry { what, parent, end, line, state, explicit: None, role: None });
+        self.entries.push(Entry { what, parent, has_hyphen, says, end, line, state, explicit: None, role: None });
         if is_element {
             let element = Element { document: &*self, index };
             let state = semantics::state(element, state);
             self.entries[index].state = state;
             let element = Element { document: &*self, index };
-            let explicit = element.attr("role").and_then(|roles| roles.split_ascii_whitespace().find_map(Role::of));
+            let mut roles = element.attr("role").unwrap_or_default().split_ascii_whitespace().take_while(|_| self.work.spend(ROLE));
+            let explicit = roles.find_map(Role::of);
             self.entries[index].explicit = explicit;
             let role = semantics::role(Element { document: &*self, index });
             self.entries[index].role = role;
@@ -190,7 +200,7 @@ impl<'h> Document<'h> {
         let (mut by_id, mut labels, mut owners) = (HashMap::new(), HashMap::<usize, Vec<usize>>::new(), HashMap::new());
         for (index, entry) in self.entries.iter().enumerate() {
             if let What::Element(element) = entry.what
-                && let Some(id) = value(element, "id").filter(|id| !id.is_empty())
+                && let Some(id) = value(element, "id").filter(|id| !id.is_empty() && self.work.read(id))
             {
                 by_id.entry(id).or_insert(index);
             }
@@ -237,9 +247,8 @@ impl<'h> Document<'h> {
 
     /// Whether a script of the page that listens for the focus has this word in it: an id or a class, maybe.
     pub(super) fn is_watched_for_focus(&self, word: &str) -> bool {
-        self.watched
-            .get_or_init(|| self.entries.iter().flat_map(|entry| self.watched_by(entry)).map(str::to_owned).collect())
-            .contains(word)
+        let watched = || self.entries.iter().flat_map(|entry| self.watched_by(entry)).map(str::to_owned).collect();
+        self.work.spend(1) && self.watched.get_or_init(watched).contains(word)
     }
 
     /// The words of a text that is a script and listens for the focus.
@@ -254,7 +263,7 @@ impl<'h> Document<'h> {
 
     /// Whether a script, or a shadow tree in the markup, may make something else of custom elements than they look.
     pub(super) fn may_define_elements(&self) -> bool {
-        let runs_script = |element: Element<'_>| is_script(element) || element.attrs().any(|(name, _)| name.starts_with("on"));
+        let runs_script = |element: Element<'_>| is_script(element) || element.attr_names().any(|name| name.starts_with("on"));
         self.has_shadow || *self.has_scripts.get_or_init(|| self.elements().any(runs_script))
     }
 
@@ -276,16 +285,14 @@ impl<'h> Document<'h> {
         used.filter_map(|name| first_of_name.get(name).copied()).collect()
     }
 
-    /// Counts one more step; false when the limit is passed.
+    /// Counts one more visit; false when the limit is reached.
     pub(super) fn spend(&self) -> bool {
-        let left = self.work.get();
-        self.work.set(left.saturating_sub(1));
-        left > 0
+        self.work.spend(VISIT)
     }
 
-    /// Whether more was to be looked at than is.
-    pub(super) fn is_entangled(&self) -> bool {
-        self.work.get() == 0
+    /// What is left of the steps that it may take.
+    pub(super) fn work(&self) -> &Work {
+        &self.work
     }
 }
 
@@ -354,14 +361,20 @@ impl<'d> Element<'d> {
         self.entry().state.svg
     }
 
-    /// The value of an attribute, as written.
+    /// The value of an attribute, as written. Whoever asks may read all of it, and an element may be visited often; and elements that are
+    /// opened anew have the same value.
     pub(super) fn attr(self, name: &str) -> Option<&'d str> {
-        value(self.node()?, name)
+        self.find(name).filter(|value| self.document.work.read(value))
+    }
+
+    fn find(self, name: &str) -> Option<&'d str> {
+        let node = self.node()?;
+        if self.document.work.look_up(node.attrs.len()) { value(node, name) } else { None }
     }
 
     /// Whether it has an attribute.
     pub(super) fn has(self, name: &str) -> bool {
-        self.attr(name).is_some()
+        self.find(name).is_some()
     }
 
     /// Whether an attribute says more than white space.
@@ -376,7 +389,15 @@ impl<'d> Element<'d> {
 
     /// Its attributes, by name and value.
     pub(super) fn attrs(self) -> impl Iterator<Item = (&'d str, &'d str)> {
-        self.node().into_iter().flat_map(scraper::node::Element::attrs)
+        let work = &self.document.work;
+        self.node().into_iter().flat_map(scraper::node::Element::attrs).take_while(|(name, value)| work.read(name) && work.read(value))
+    }
+
+    /// The names of its attributes.
+    pub(super) fn attr_names(self) -> impl Iterator<Item = &'d str> {
+        let work = &self.document.work;
+        let node = self.node().filter(|node| work.look_up(node.attrs.len()));
+        node.into_iter().flat_map(scraper::node::Element::attrs).map(|(name, _)| name)
     }
 
     /// The elements that an attribute with ids refers to.
@@ -412,9 +433,9 @@ impl<'d> Element<'d> {
             while next < end && self.document.spend() {
                 let index = next;
                 let element = self.at(index);
-                if let What::Text(text) = &element.entry().what {
+                if let What::Text(_) = element.entry().what {
                     next += 1;
-                    return Some(Item::Text(text, element.state()));
+                    return Some(Item::Text(element.entry().says, element.state()));
                 }
                 let visit = visit(element);
                 next = if visit == Visit::Into { index + 1 } else { element.end() };
@@ -443,15 +464,15 @@ impl<'d> Element<'d> {
     /// Whether a style sheet may hide it: one of the page by a rule that may match it, or another one by a class that says so. The page as a
     /// whole is never hidden: what hides it at first is undone by a script.
     pub(super) fn may_be_styled_away(self) -> bool {
-        let (document, Some(node)) = (self.document, self.node()) else { return false };
+        let (hiding, work, Some(node)) = (&self.document.hiding, &self.document.work, self.node()) else { return false };
         if matches!(self.name(), "html" | "body") {
             return false;
         }
         // While it is made, its end is open if there is something in it.
         let is_empty = self.entry().end == self.index + 1;
         let ancestors = || self.ancestors().filter_map(Element::node);
-        let mut candidates = document.hiding.candidates(node).take_while(|_| document.spend());
-        candidates.any(|selector| selector.may_match(node, is_empty, ancestors())) || document.hiding.is_hidden_by_name(node)
+        let mut candidates = hiding.candidates(node, work).take_while(|_| !work.is_spent());
+        candidates.any(|selector| selector.may_match(node, is_empty, ancestors(), work)) || hiding.is_hidden_by_name(node, work)
     }
 
     /// Whether a style sheet that stands elsewhere, and is not read, may hide it or what is around it in this other element: one of them
@@ -478,7 +499,12 @@ impl<'d> Element<'d> {
 
     /// Whether it is a custom element, by its name.
     pub(super) fn is_custom(self) -> bool {
-        self.is_html() && self.name().contains('-')
+        self.is_html() && self.has_hyphen()
+    }
+
+    /// Whether there is a hyphen in its name, which may be long.
+    pub(super) fn has_hyphen(self) -> bool {
+        self.entry().has_hyphen
     }
 
     /// Whether a label can belong to it.
@@ -492,7 +518,8 @@ impl<'d> Element<'d> {
 
     /// The label elements that belong to it.
     pub(super) fn labels(self) -> impl Iterator<Item = Element<'d>> {
-        self.document.labels.get(&self.index).into_iter().flatten().map(move |&index| self.at(index))
+        let labels = self.document.labels.get(&self.index).into_iter().flatten();
+        labels.take_while(move |_| self.document.spend()).map(move |&index| self.at(index))
     }
 
     /// Who owns it by aria-owns.

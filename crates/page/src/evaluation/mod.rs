@@ -25,6 +25,7 @@ mod selector;
 mod semantics;
 mod sheet;
 mod style;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -58,11 +59,11 @@ fn look(text: &str, limits: &Limits, elapsed: &dyn Fn() -> Duration) -> Result<F
     }
     let with_duplicates = parse::read_tags(text, limits)?;
     let tree = parse::tree(text, limits, elapsed)?;
-    let document = Document::new(&tree);
+    let document = Document::new(&tree, limits);
     let mut found = Found::default();
     found.judge_tags(Rule::UniqueAttribute, with_duplicates.into_iter());
     rules::check(&document, &mut found);
-    if document.is_entangled() {
+    if document.work().is_spent() {
         return Err(Gate::TooEntangled);
     }
     Ok(found.findings())

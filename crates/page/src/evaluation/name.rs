@@ -85,7 +85,7 @@ fn has_value(element: Element<'_>) -> bool {
 
 /// Text of an element, whatever it is.
 fn has_text(element: Element<'_>) -> bool {
-    element.walk(|_| Visit::Into).any(|item| matches!(item, Item::Text(text, _) if !text.trim().is_empty()))
+    element.walk(|_| Visit::Into).any(|item| matches!(item, Item::Text(true, _)))
 }
 
 /// What of an element's content counts.
@@ -119,7 +119,7 @@ fn has_content(element: Element<'_>, content: Content<'_>) -> bool {
     });
     let counts = |state: State| content.hidden || state.is_exposed();
     items.any(|item| match item {
-        Item::Text(text, state) => counts(state) && !text.trim().is_empty(),
+        Item::Text(says, state) => says && counts(state),
         Item::Element(inner) => counts(inner.state()) && contributes(inner, content.references),
     })
 }
@@ -129,7 +129,7 @@ fn contributes(inner: Element<'_>, references: bool) -> bool {
     let alternative =
         || matches!(inner.name(), "img" | "area") && inner.says("alt") && !inner.role().is_some_and(|role| role.is_presentational());
     // What scripts draw, or what is fetched to stand there, cannot be seen from here.
-    let unknown = || inner.is_html() && (inner.name().contains('-') || matches!(inner.name(), "object" | "slot" | "embed"));
+    let unknown = || inner.is_custom() || (inner.is_html() && matches!(inner.name(), "object" | "slot" | "embed"));
     (references && inner.referred("aria-labelledby").any(speaks))
         || inner.says("aria-label")
         || alternative()

@@ -90,6 +90,7 @@ pub(super) fn tree(text: &str, limits: &Limits, elapsed: &dyn Fn() -> Duration) 
         sink: HtmlTreeSink::new(Html::new_document()),
         limits: *limits,
         elements: Cell::new(0),
+        attributes: Cell::new(0),
         gathered: Cell::new(0),
         alarm: Cell::new(None),
         lines: Rc::clone(&lines),
@@ -190,6 +191,8 @@ struct Watched {
     limits: Limits,
     /// Elements made so far.
     elements: Cell<usize>,
+    /// Attributes of the elements made so far.
+    attributes: Cell<usize>,
     /// Attributes that later `html` and `body` tags added to the first ones.
     gathered: Cell<usize>,
     alarm: Cell<Option<Gate>>,
@@ -227,6 +230,12 @@ impl TreeSink for Watched {
         if self.elements.get() > self.limits.elements {
             self.raise(Gate::TooManyElements);
         }
+        self.attributes.set(self.attributes.get() + attributes.len());
+        if self.attributes.get() > self.limits.all_attributes {
+            self.raise(Gate::TooManyAttributes);
+        }
+        // The alarm is heard behind the present piece of the page, which may open tens of thousands of elements anew.
+        let attributes = if self.alarm.get().is_none() { attributes } else { Vec::new() };
         let element = self.sink.create_element(name, attributes, flags);
         self.begins.borrow_mut().push((element, self.lines.begin.get()));
         element

@@ -5,6 +5,7 @@
 //!
 //! What holds only while something is done to a page (`:hover`, `:focus`, `:target`) and what is no element (`::before`) is left out.
 
+use super::work::{VISIT, Work};
 use scraper::node::Element;
 
 /// How deep `:is()` and `:not()` may be in one another to be looked into.
@@ -12,6 +13,9 @@ const MAX_DEPTH: u32 = 3;
 
 /// So many classes of an element are looked at, so many tests of a compound, and so many choices of `:is()` and `:not()`.
 const MAX_PARTS: usize = 100;
+
+/// The steps of a test, which may have to look for an attribute.
+const TEST: usize = 2;
 
 /// Longer values of attributes count as being as they must be, in bytes.
 const MAX_VALUE: usize = 1000;
@@ -68,8 +72,8 @@ enum Test {
 
 impl Selector {
     /// The selectors of a list that may match something while nobody does anything to the page.
-    pub(super) fn list(text: &str) -> Vec<Selector> {
-        list(text, 0)
+    pub(super) fn list(text: &str, work: &Work) -> Vec<Selector> {
+        list(text, 0, work)
     }
 
     /// Whether it says anything of the element or of what is around it.
@@ -77,9 +81,9 @@ impl Selector {
         !self.subject.tests.is_empty() || !self.around.is_empty()
     }
 
-    /// The selector of a rule within the rule of these other ones: `&` stands for them.
-    pub(super) fn within(self, outer: &str) -> Vec<Selector> {
-        if self.subject.tests.is_empty() { Selector::list(outer) } else { vec![self] }
+    /// Whether it asks nothing of the element: `&` and the like, which within another rule stand for the selectors of that one.
+    pub(super) fn is_of_any(&self) -> bool {
+        self.subject.tests.is_empty()
     }
 
     /// By what it is looked up: something that each element it matches has, in lower case.
@@ -95,8 +99,14 @@ impl Selector {
     }
 
     /// Whether it may match an element, with these ancestors from its parent up.
-    pub(super) fn may_match<'e>(&self, element: &Element, is_empty: bool, ancestors: impl Iterator<Item = &'e Element>) -> bool {
-        if !self.subject.may_match(element, is_empty) {
+    pub(super) fn may_match<'e>(
+        &self,
+        element: &Element,
+        is_empty: bool,
+        ancestors: impl Iterator<Item = &'e Element>,
+        work: &Work,
+    ) -> bool {
+        if !work.spend(VISIT) || !self.subject.may_match(element, is_empty, work) {
             return false;
         }
         let mut wanted = self.around.iter().rev();
@@ -104,7 +114,7 @@ impl Selector {
         for ancestor in ancestors {
             match next {
                 None => return true,
-                Some(compound) if compound.may_match(ancestor, false) => next = wanted.next(),
+                Some(compound) if compound.may_match(ancestor, false, work) => next = wanted.next(),
                 Some(_) => {}
             }
         }
@@ -112,23 +122,39 @@ impl Selector {
     }
 }
 
+/// The value of an attribute.
+pub(super) fn attr<'e>(element: &'e Element, name: &str, work: &Work) -> Option<&'e str> {
+    let is_looked_for = work.look_up(element.attrs.len()) && work.read(name);
+    if is_looked_for { element.attr(name).filter(|value| work.read(value)) } else { None }
+}
+
 /// The classes of an element.
-pub(super) fn classes(element: &Element) -> impl Iterator<Item = &str> {
-    element.attr("class").unwrap_or_default().split_ascii_whitespace().take(MAX_PARTS)
+pub(super) fn classes<'e>(element: &'e Element, work: &Work) -> impl Iterator<Item = &'e str> {
+    attr(element, "class", work).unwrap_or_default().split_ascii_whitespace().take(MAX_PARTS)
+}
+
+/// Whether two names are the same but for their case.
+fn is_same(left: &str, right: &str, work: &Work) -> bool {
+    left.len() == right.len() && work.read(left) && left.eq_ignore_ascii_case(right)
 }
 
 impl Compound {
-    fn may_match(&self, element: &Element, is_empty: bool) -> bool {
-        self.tests.iter().all(|test| match test {
-            Test::Name(name) => element.name().eq_ignore_ascii_case(name),
-            Test::Class(class) => classes(element).any(|each| each.eq_ignore_ascii_case(class)),
-            Test::Id(id) => element.attr("id").is_some_and(|has| has.eq_ignore_ascii_case(id)),
-            Test::Attribute { name, relation, value } => element.attr(name).is_some_and(|has| is_related(has, *relation, value)),
+    /// Each test takes a step, and so does each class that is compared.
+    fn may_match(&self, element: &Element, is_empty: bool, work: &Work) -> bool {
+        let any_of = |others: &[Compound]| others.iter().any(|other| work.spend(1) && other.may_match(element, is_empty, work));
+        let holds = |test: &Test| match test {
+            Test::Name(name) => is_same(element.name(), name, work),
+            Test::Class(class) => classes(element, work).any(|each| work.spend(1) && is_same(each, class, work)),
+            Test::Id(id) => attr(element, "id", work).is_some_and(|has| is_same(has, id, work)),
+            Test::Attribute { name, relation, value } => {
+                attr(element, name, work).is_some_and(|has| work.read(value) && is_related(has, *relation, value))
+            }
             Test::Empty => is_empty,
-            Test::Custom => element.name().contains('-'),
-            Test::AnyOf(others) => others.iter().any(|other| other.may_match(element, is_empty)),
-            Test::NoneOf(others) => !others.iter().any(|other| other.may_match(element, is_empty)),
-        })
+            Test::Custom => work.read(element.name()) && element.name().contains('-'),
+            Test::AnyOf(others) => any_of(others),
+            Test::NoneOf(others) => !any_of(others),
+        };
+        self.tests.iter().all(|test| work.spend(TEST) && holds(test))
     }
 
     /// Whether it is about the page as a whole, of which a script may say more: whether a menu is open, for instance.
@@ -140,7 +166,7 @@ impl Compound {
 }
 
 fn is_related(has: &str, relation: char, value: &str) -> bool {
-    if has.len().max(value.len()) > MAX_VALUE {
+    if relation == ' ' || has.len().max(value.len()) > MAX_VALUE {
         return true;
     }
     let (has, value) = (has.to_ascii_lowercase(), value.to_ascii_lowercase());
@@ -155,12 +181,12 @@ fn is_related(has: &str, relation: char, value: &str) -> bool {
     }
 }
 
-fn list(text: &str, depth: u32) -> Vec<Selector> {
-    let mut reader = Reader { rest: text, depth };
+fn list(text: &str, depth: u32, work: &Work) -> Vec<Selector> {
+    let mut reader = Reader { rest: text, depth, work };
     let mut selectors = Vec::new();
     loop {
         selectors.extend(reader.selector());
-        match reader.behind(',') {
+        match reader.behind(',').filter(|_| !work.is_spent()) {
             Some(rest) => reader.rest = rest,
             None => return selectors,
         }
@@ -171,6 +197,7 @@ fn list(text: &str, depth: u32) -> Vec<Selector> {
 struct Reader<'t> {
     rest: &'t str,
     depth: u32,
+    work: &'t Work,
 }
 
 impl<'t> Reader<'t> {
@@ -201,10 +228,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// None of what does not match while the page is at rest.
+    /// None of what does not match while the page is at rest, and of what is too much to be kept.
     fn compound(&mut self) -> Option<Compound> {
         let mut compound = Compound::default();
+        self.work.keep_part().then_some(())?;
         while let Some(letter) = self.rest.chars().next() {
+            self.work.keep_part().then_some(())?;
             match letter {
                 '*' | '&' => self.rest = &self.rest[1..],
                 '|' => {
@@ -283,7 +312,8 @@ impl<'t> Reader<'t> {
             "root" => compound.tests.push(Test::Name("html".to_owned())),
             "empty" => compound.tests.push(Test::Empty),
             "is" | "where" | "matches" | "any" | "-webkit-any" | "-moz-any" if self.depth < MAX_DEPTH => {
-                let others: Vec<Compound> = list(argument, self.depth + 1).into_iter().map(|selector| selector.subject).collect();
+                let others: Vec<Compound> =
+                    list(argument, self.depth + 1, self.work).into_iter().map(|selector| selector.subject).collect();
                 match others.len() > MAX_PARTS {
                     true => compound.asks_more = true,
                     false => compound.tests.push(Test::AnyOf(others)),
@@ -292,7 +322,7 @@ impl<'t> Reader<'t> {
             "not" if argument.trim().eq_ignore_ascii_case(":defined") => compound.tests.push(Test::Custom),
             "not" if self.depth < MAX_DEPTH => {
                 let is_exact = |selector: &Selector| selector.around.is_empty() && !selector.subject.asks_more;
-                let others = list(argument, self.depth + 1).into_iter().filter(is_exact).map(|selector| selector.subject);
+                let others = list(argument, self.depth + 1, self.work).into_iter().filter(is_exact).map(|selector| selector.subject);
                 compound.tests.push(Test::NoneOf(others.filter(|other| !other.tests.is_empty()).take(MAX_PARTS).collect()));
             }
             _ => compound.asks_more = true,
@@ -353,7 +383,7 @@ fn length_of_bracket(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::Selector;
+    use super::{Selector, Work};
     use scraper::{ElementRef, Html};
 
     /// Whether a selector may match the element of the id `x`.
@@ -361,7 +391,9 @@ mod tests {
         let html = Html::parse_document(page);
         let element = html.tree.nodes().filter_map(ElementRef::wrap).find(|element| element.value().attr("id") == Some("x")).unwrap();
         let ancestors = || element.ancestors().filter_map(|node| node.value().as_element());
-        Selector::list(selectors).iter().any(|selector| selector.may_match(element.value(), !element.has_children(), ancestors()))
+        let work = Work::default();
+        let list = Selector::list(selectors, &work);
+        list.iter().any(|selector| selector.may_match(element.value(), !element.has_children(), ancestors(), &work))
     }
 
     #[test]
@@ -435,5 +467,25 @@ mod tests {
             assert!(!matches(selector, page), "{selector}");
         }
         assert!(matches("p:empty", "<p id=x></p>") && matches(":not(:defined)", "<x-y id=x>z</x-y>"));
+    }
+
+    #[test]
+    fn each_test_and_each_class_takes_a_step() {
+        let takes_more = |selector: &str, attributes: &str, steps: usize| {
+            let html = Html::parse_document(&format!("<p {attributes}>y</p>"));
+            let element = html.tree.nodes().filter_map(ElementRef::wrap).find(|element| element.value().name() == "p").unwrap();
+            let list = Selector::list(selector, &Work::default());
+            let work = Work::new(steps);
+            list[0].may_match(element.value(), false, std::iter::empty(), &work);
+            work.is_spent()
+        };
+        let tests = "[a]".repeat(100);
+        assert!(takes_more(&tests, "a", 150) && !takes_more(&tests, "a", 400));
+        // 50 choices are compared with 100 classes each, and the attribute is read as often.
+        let (choices, classes) = (format!(":not({})", ".z,".repeat(50)), format!("class='{}'", "y ".repeat(100)));
+        assert!(takes_more(&choices, &classes, 5_000) && !takes_more(&choices, &classes, 9_000));
+        let long = "x".repeat(900);
+        let (choices, class) = (format!(":not({})", format!(".{long}z,").repeat(50)), format!("class={long}y"));
+        assert!(takes_more(&choices, &class, 15_000) && !takes_more(&choices, &class, 25_000));
     }
 }

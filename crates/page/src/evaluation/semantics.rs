@@ -14,7 +14,9 @@ pub(super) fn state(element: Element<'_>, inherited: State) -> State {
         _ => (false, false),
     };
     let own = State { html, svg, ..inherited };
-    let shown = element.attr("style").map(style::shown).unwrap_or_default();
+    // What a style says takes longer to find than to read.
+    let style = element.attr("style").filter(|style| element.document.work().spend(style.len() / 2));
+    let shown = style.map(style::shown).unwrap_or_default();
     State {
         unrendered: inherited.unrendered || shown.gone || is_never_rendered(element, own),
         invisible: shown.visible.map_or(inherited.invisible, |visible| !visible),
@@ -145,8 +147,9 @@ pub(super) fn is_global(property: &str) -> bool {
 /// Whether an element says something of itself that a presentational role would take away. `aria-hidden` takes away as much.
 /// Empty ones count, as the examples of the W3C's rules have it.
 pub(super) fn has_global_property(element: Element<'_>) -> bool {
-    let speaks = |name: &str| name.strip_prefix("aria-").is_some_and(|property| property != "hidden" && is_global(property));
-    element.attrs().any(|(name, _)| speaks(name))
+    let is_told = |property: &str| property != "hidden" && element.document.spend() && is_global(property);
+    let speaks = |name: &str| name.strip_prefix("aria-").is_some_and(is_told);
+    element.attr_names().any(speaks)
 }
 
 /// Whether its author says that it is decoration: by a presentational role, or an empty text alternative.

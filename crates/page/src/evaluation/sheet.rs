@@ -3,8 +3,9 @@
 //! These are selectors of rules that hide, in its own sheets; and what is known of the others, which are not read.
 
 use super::{
-    selector::{Kind, Selector, classes},
+    selector::{Kind, Selector, attr, classes},
     style,
+    work::Work,
 };
 use scraper::{Html, Node, node::Element};
 use std::{collections::HashMap, iter};
@@ -19,14 +20,14 @@ pub(super) struct Hiding {
 }
 
 impl Hiding {
-    /// What a page's style sheets may hide.
-    pub(super) fn of(html: &Html) -> Hiding {
+    /// What a page's style sheets may hide. Of one whose selectors are too many, nothing.
+    pub(super) fn of(html: &Html, work: &Work) -> Hiding {
         let mut hiding = Hiding::default();
         for node in html.tree.nodes() {
             match node.value() {
                 Node::Element(element) if is_link_to_sheet(element) => hiding.has_others = true,
                 Node::Element(element) if element.name() == "style" && element.attr("media").is_none_or(is_for_screens) => {
-                    node.children().filter_map(|child| child.value().as_text()).for_each(|sheet| hiding.read(sheet));
+                    node.children().filter_map(|child| child.value().as_text()).for_each(|sheet| hiding.read(sheet, work));
                 }
                 _ => {}
             }
@@ -34,8 +35,8 @@ impl Hiding {
         hiding
     }
 
-    fn read(&mut self, sheet: &str) {
-        let sheet = Sheet::of(sheet);
+    fn read(&mut self, sheet: &str, work: &Work) {
+        let sheet = Sheet::of(sheet, work);
         self.has_others |= sheet.imports;
         // A rule that hides everything is there to be undone, by a script or another rule.
         for selector in sheet.hiding.into_iter().filter(Selector::says_something) {
@@ -50,11 +51,12 @@ impl Hiding {
     }
 
     /// The selectors of rules that hide, of those that may match an element.
-    pub(super) fn candidates<'h>(&'h self, element: &'h Element) -> impl Iterator<Item = &'h Selector> {
-        let of_id = element.attr("id").into_iter().flat_map(|id| self.by(Kind::Id, id));
-        let of_classes = classes(element).flat_map(|class| self.by(Kind::Class, class));
+    pub(super) fn candidates<'h>(&'h self, element: &'h Element, work: &'h Work) -> impl Iterator<Item = &'h Selector> {
+        let of_id = attr(element, "id", work).into_iter().flat_map(|id| self.by(Kind::Id, id));
+        let of_classes = classes(element, work).flat_map(|class| self.by(Kind::Class, class));
         let of_name = self.by(Kind::Name, element.name());
-        let of_attributes = element.attrs().flat_map(|(name, _)| self.by(Kind::Attribute, name));
+        let names = element.attrs().map(|(name, _)| name).take_while(|name| work.read(name));
+        let of_attributes = names.flat_map(|name| self.by(Kind::Attribute, name));
         of_id.chain(of_classes).chain(of_name).chain(of_attributes).chain(self.by(Kind::Any, ""))
     }
 
@@ -70,9 +72,10 @@ impl Hiding {
 
     /// Whether a style sheet that stands elsewhere probably hides an element: one of its classes says so, in the words of common style
     /// sheets (Bootstrap, Tailwind, Foundation, Bulma, UIkit, WordPress).
-    pub(super) fn is_hidden_by_name(&self, element: &Element) -> bool {
-        let is_open = || classes(element).any(|class| OPEN.contains(&class));
-        self.has_others && classes(element).any(|class| says_hidden(class) || (CLOSED.contains(&class) && !is_open()))
+    pub(super) fn is_hidden_by_name(&self, element: &Element, work: &Work) -> bool {
+        let is_open = || classes(element, work).any(|class| OPEN.contains(&class));
+        let hides = |class: &str| says_hidden(class) || (CLOSED.contains(&class) && !is_open());
+        self.has_others && classes(element, work).any(|class| work.spend(class.len()) && hides(class))
     }
 }
 
@@ -153,13 +156,10 @@ struct Sheet {
 /// How deep rules may be in one another.
 const MAX_OPEN: usize = 30;
 
-/// How long the selectors of a rule may be that are looked at for the rules within it, in bytes.
-const MAX_OUTER: usize = 1000;
-
 /// What stands before a brace that is open.
 enum Block<'s> {
-    /// A rule: its selectors, those of the rule around it, and whether it hides.
-    Rule { selectors: &'s str, outer: &'s str, hides: bool },
+    /// A rule: its selectors, and whether it hides.
+    Rule { selectors: &'s str, hides: bool },
     /// A condition that may hold.
     Condition,
     /// What has no rules for elements, or not for screens.
@@ -167,7 +167,7 @@ enum Block<'s> {
 }
 
 impl Sheet {
-    fn of(text: &str) -> Sheet {
+    fn of(text: &str, work: &Work) -> Sheet {
         let text = without_comments(text);
         let mut sheet = Sheet::default();
         let mut open: Vec<Block<'_>> = Vec::new();
@@ -184,7 +184,7 @@ impl Sheet {
                 Some(b';') => sheet.declare(part, &mut open),
                 _ => {
                     sheet.declare(part, &mut open);
-                    sheet.close(open.pop());
+                    sheet.close(open.pop(), &mut open, work);
                 }
             }
         }
@@ -197,18 +197,31 @@ impl Sheet {
             return;
         }
         self.imports |= open.is_empty() && part.get(..7).is_some_and(|begin| begin.eq_ignore_ascii_case("@import"));
-        if let Some(Block::Rule { hides, .. }) = open.iter_mut().rev().find(|block| matches!(block, Block::Rule { .. })) {
+        if let Some(hides) = innermost(open) {
             let shown = style::shown(part);
             *hides |= shown.gone || shown.visible == Some(false);
         }
     }
 
-    fn close(&mut self, block: Option<Block<'_>>) {
-        if let Some(Block::Rule { selectors, outer, hides: true }) = block {
-            let selectors = Selector::list(selectors).into_iter();
-            self.hiding.extend(selectors.flat_map(|selector| if outer.is_empty() { vec![selector] } else { selector.within(outer) }));
+    /// The selectors of a rule that hides are read once, at its end. If one stands for those of the rule around it, that one hides.
+    fn close(&mut self, block: Option<Block<'_>>, open: &mut [Block<'_>], work: &Work) {
+        let Some(Block::Rule { selectors, hides: true }) = block else { return };
+        let mut outer = innermost(open);
+        for selector in Selector::list(selectors, work) {
+            match &mut outer {
+                Some(hides) if selector.is_of_any() => **hides = true,
+                _ => self.hiding.push(selector),
+            }
         }
     }
+}
+
+/// Whether the innermost rule that is open hides.
+fn innermost<'o>(open: &'o mut [Block<'_>]) -> Option<&'o mut bool> {
+    open.iter_mut().rev().find_map(|block| match block {
+        Block::Rule { hides, .. } => Some(hides),
+        _ => None,
+    })
 }
 
 impl<'s> Block<'s> {
@@ -217,11 +230,7 @@ impl<'s> Block<'s> {
             return Block::Other;
         }
         let Some(at) = prelude.strip_prefix('@') else {
-            let outer = open.iter().rev().find_map(|block| match block {
-                Block::Rule { selectors, .. } => Some(*selectors).filter(|outer| outer.len() <= MAX_OUTER),
-                _ => None,
-            });
-            return Block::Rule { selectors: prelude, outer: outer.unwrap_or_default(), hides: false };
+            return Block::Rule { selectors: prelude, hides: false };
         };
         let name = at.split(|letter: char| !letter.is_ascii_alphabetic() && letter != '-').next().unwrap_or_default();
         match name.to_ascii_lowercase().as_str() {
@@ -263,12 +272,15 @@ fn without_comments(sheet: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Hiding, Sheet, is_for_screens, says_hidden};
-    use crate::evaluation::selector::Selector;
+    use crate::evaluation::{
+        selector::Selector,
+        work::{MAX_SELECTOR_PARTS, Work},
+    };
     use proptest::prelude::*;
     use scraper::{ElementRef, Html};
 
     fn hidden(sheet: &str) -> Vec<Selector> {
-        Sheet::of(sheet).hiding
+        Sheet::of(sheet, &Work::default()).hiding
     }
 
     #[test]
@@ -278,12 +290,34 @@ mod tests {
             @keyframes x { from { visibility: hidden } } @supports (a:b) { @layer y { [hidden] { display: none !important } } }
             @media print { @media screen { .m { display: none } } } .n { .o { display: none } &.p { color: red } @media all { display: none } }
             .i{visibility:hidden}.j{display:none";
-        assert_eq!(hidden(sheet), Selector::list(".a, #b, p.c, .d .e, .k, [hidden], .o, .n, .i, .j"));
-        assert!(Sheet::of(sheet).imports);
-        assert_eq!(hidden(".q { & { display: none } }"), Selector::list(".q"));
+        let list = |selectors| Selector::list(selectors, &Work::default());
+        assert_eq!(hidden(sheet), list(".a, #b, p.c, .d .e, .k, [hidden], .o, .n, .i, .j"));
+        assert!(Sheet::of(sheet, &Work::default()).imports);
+        assert_eq!(hidden(".q { & { display: none } }"), list(".q"));
         for nothing in ["}} {{ @x { /*", "", "{", "}", ".a { display: block } .b { opacity: 0 }", "a:hover, b::after { display: none }"] {
             assert_eq!(hidden(nothing), [], "{nothing}");
-            assert!(!Sheet::of(nothing).imports, "{nothing}");
+            assert!(!Sheet::of(nothing, &Work::default()).imports, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn selectors_of_a_rule_are_read_once() {
+        let outer = ".a,".repeat(250);
+        for inner in [format!("{}{{display:none}}", "&,".repeat(7_000)), "&{display:none}".repeat(7_000)] {
+            assert_eq!(hidden(&format!("{outer}.b{{{inner}}}")).len(), 251);
+        }
+        assert_eq!(hidden(".a,.b{&,c{@media all{&{display:none}}}}").len(), 3);
+    }
+
+    #[test]
+    fn selectors_that_are_kept_have_a_limit() {
+        for piece in [".a,", "a ", "a.b", ":is(a,b)", ":not(:is(a,b),c)", "[a],", "*,", ".a:hover,"] {
+            let work = Work::default();
+            let few = Sheet::of(&format!("{}c{{display:none}}", piece.repeat(1000)), &work).hiding.len();
+            assert!(!work.is_spent() && few > 0, "{piece}");
+            let rule = format!("{}c{{display:none}}", piece.repeat(200_000 / piece.len()));
+            let kept = Sheet::of(&rule.repeat(5), &work).hiding.len();
+            assert!(work.is_spent() && kept <= MAX_SELECTOR_PARTS, "{piece}");
         }
     }
 
@@ -338,7 +372,7 @@ mod tests {
 
     #[test]
     fn sheets_from_elsewhere_are_seen() {
-        let has_others = |page: &str| Hiding::of(&Html::parse_document(page)).has_others();
+        let has_others = |page: &str| Hiding::of(&Html::parse_document(page), &Work::default()).has_others();
         for page in [
             "<link rel=stylesheet href=x>",
             "<link rel='preload' as=style href=x>",
@@ -359,7 +393,8 @@ mod tests {
         let by_name = |class: &str| {
             let html = Html::parse_document(&format!("<link rel=stylesheet href=x><p class='{class}'>"));
             let element = html.tree.nodes().filter_map(ElementRef::wrap).find(|element| element.value().name() == "p").unwrap();
-            Hiding::of(&html).is_hidden_by_name(element.value())
+            let work = Work::default();
+            Hiding::of(&html, &work).is_hidden_by_name(element.value(), &work)
         };
         assert!(by_name("modal fade") && by_name("x collapse") && by_name("d-none d-md-block"));
         assert!(!by_name("modal fade show") && !by_name("collapse in") && !by_name("collapse navbar-collapse") && !by_name("fade"));
@@ -371,10 +406,12 @@ mod tests {
             let sheet = format!("{text}{{display:none}} @media {text} {{ p:is({text}) {{ display:none }} }} b:not({text}){{visibility:hidden");
             let html = Html::parse_document("<p class=a id=b><b class=b a=b>x</b>");
             let mut hiding = Hiding::default();
-            hiding.read(&sheet);
+            let work = Work::default();
+            hiding.read(&sheet, &work);
             for element in html.tree.nodes().filter_map(ElementRef::wrap) {
                 let ancestors = || element.ancestors().filter_map(|node| node.value().as_element());
-                let _ = hiding.candidates(element.value()).filter(|selector| selector.may_match(element.value(), false, ancestors())).count();
+                let candidates = hiding.candidates(element.value(), &work);
+                let _ = candidates.filter(|selector| selector.may_match(element.value(), false, ancestors(), &work)).count();
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Finds the end of raw text: inside script, style, title and their like, `<` begins no tag.
 
 use super::tag::{StartTag, starts_with_ignoring_case};
-use memchr::{memchr, memchr_iter, memmem};
+use memchr::{memchr, memchr_iter, memchr2_iter};
 
 /// What is inside an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,19 +64,37 @@ fn script_length(text: &[u8]) -> usize {
             continue;
         }
         // The dashes that begin the comment may also end it: `<!-->`.
-        at = open + 2;
-        let comment_end = memmem::find(&text[at..], b"-->").map_or(text.len(), |found| at + found + 3);
-        let mut hidden = false;
-        for open in memchr_iter(b'<', &text[at..comment_end]).map(|found| at + found) {
-            if is_end_tag(&text[open..], b"script") {
-                if !hidden {
-                    return open;
-                }
-                hidden = false;
-            } else if starts_with_ignoring_case(&text[open..], b"<script") && ends_name(text.get(open + 7)) {
-                hidden = true;
-            }
+        match in_comment(text, open + 2) {
+            InComment::EndTag(open) => return open,
+            InComment::Behind(behind) => at = behind,
         }
-        at = comment_end;
     }
+}
+
+/// Where a comment in a script leads to.
+enum InComment {
+    /// To the end tag of the script, which begins here.
+    EndTag(usize),
+    /// To what stands behind it.
+    Behind(usize),
+}
+
+/// Walks over a comment once, and no further than to an end tag in it: another script may begin behind that, and a comment in it.
+fn in_comment(text: &[u8], from: usize) -> InComment {
+    let mut hidden = false;
+    for at in memchr2_iter(b'<', b'>', &text[from..]).map(|found| from + found) {
+        if text[at] == b'>' {
+            if text[from..at].ends_with(b"--") {
+                return InComment::Behind(at + 1);
+            }
+        } else if is_end_tag(&text[at..], b"script") {
+            if !hidden {
+                return InComment::EndTag(at);
+            }
+            hidden = false;
+        } else if starts_with_ignoring_case(&text[at..], b"<script") && ends_name(text.get(at + 7)) {
+            hidden = true;
+        }
+    }
+    InComment::Behind(text.len())
 }

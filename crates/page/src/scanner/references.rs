@@ -95,11 +95,9 @@ pub(super) fn collect<'a>(bytes: &'a [u8], charset: Charset, key: &FingerprintKe
 fn is_followed_link(tag: &StartTag<'_>) -> bool {
     let attributes = tag.attributes();
     let Some(rel) = attributes.clone().get(b"rel") else { return false };
-    let mut words = rel.split(u8::is_ascii_whitespace);
-    words.any(|word| {
-        word.eq_ignore_ascii_case(b"canonical")
-            || (word.eq_ignore_ascii_case(b"alternate") && attributes.clone().get(b"hreflang").is_some())
-    })
+    let is = |wanted: &[u8]| rel.split(u8::is_ascii_whitespace).any(|word| word.eq_ignore_ascii_case(wanted));
+    // The attributes are read once more for each kind, not for each word.
+    is(b"canonical") || (is(b"alternate") && attributes.get(b"hreflang").is_some())
 }
 
 /// Reads a meta element: what it asks of robots, and where a refresh leads.

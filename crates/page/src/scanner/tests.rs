@@ -107,6 +107,8 @@ fn hostile_pages_are_walked_over_once() {
         ("opened quotes", many("<a href=\"x>", 300_001), 0),
         ("opened comments", many("<!-- -", 500_000), 0),
         ("opened scripts", many("<script><!--<script>", 200_000), 0),
+        ("comments in scripts", many("<script><!--</script>", 200_000), 1),
+        ("words of a relation", format!("<link rel='{}' {}>", many("alternate ", 200_000), many("x ", 1_000_000)), 1),
         ("opened titles", many("<title></titl", 300_000), 0),
         ("a long attribute", format!("<a href={}>", many("a", 2 << 20)), 1),
         ("a long name", format!("<{}>", many("a", 2 << 20)), 1),

@@ -19,7 +19,7 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
             continue;
         };
         found.judge(Rule::AriaDefined, element, false);
-        if !value.trim_ascii().is_empty() {
+        if !value.trim_ascii().is_empty() && element.document.work().spend(value.len()) {
             found.judge(Rule::AriaValue, element, !kind.admits(value) || lacks_referent(element, property, kind));
         }
         if element.is_exposed() {

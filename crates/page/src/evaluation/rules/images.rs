@@ -66,7 +66,7 @@ fn is_media_object(element: Element<'_>) -> bool {
 /// Whether an object may show something else instead: nobody can tell from here.
 fn has_fallback(object: Element<'_>) -> bool {
     object.walk(|_| Visit::Into).any(|item| match item {
-        Item::Text(text, _) => !text.trim().is_empty(),
+        Item::Text(says, _) => says,
         Item::Element(element) => !element.is("param"),
     })
 }

@@ -23,7 +23,7 @@ fn says_something(element: Element<'_>) -> bool {
     let is_heard = |inner: Element<'_>| inner.is_rendered() && ["alt", "aria-label"].iter().any(|name| inner.says(name));
     is_heard(element)
         || element.walk(visit).any(|item| match item {
-            Item::Text(text, state) => state.is_rendered() && !state.styled_away && !text.trim().is_empty(),
+            Item::Text(says, state) => says && state.is_rendered() && !state.styled_away,
             Item::Element(inner) => is_heard(inner),
         })
 }

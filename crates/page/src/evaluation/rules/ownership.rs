@@ -49,7 +49,7 @@ const MAX_OWNERS: usize = 200;
 /// Whether an element has another parent than it must have; none if nobody can tell.
 fn lacks_context(element: Element<'_>, role: &Role) -> Option<bool> {
     let owners = std::iter::successors(Some(element), |owned| owned.owner().or_else(|| owned.parent()));
-    for owner in owners.skip(1).take(MAX_OWNERS) {
+    for owner in owners.skip(1).take(MAX_OWNERS).take_while(|_| element.document.spend()) {
         if is_unknown(owner) {
             return None;
         }
@@ -74,7 +74,7 @@ fn owns_others(element: Element<'_>, role: &Role) -> Option<bool> {
     };
     for item in element.walk(visit) {
         match item {
-            Item::Text(text, _) => has_text |= !text.trim().is_empty(),
+            Item::Text(says, _) => has_text |= says,
             Item::Element(inner) if is_unknown_as_owned(inner) => return None,
             Item::Element(inner) if is_allowed(inner) => has_allowed = true,
             Item::Element(inner) if is_transparent(inner) => {}

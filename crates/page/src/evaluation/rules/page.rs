@@ -39,7 +39,7 @@ pub(super) fn check(document: &Document<'_>, found: &mut Found) {
 }
 
 fn has_text(title: Element<'_>) -> bool {
-    title.walk(|_| Visit::Into).any(|item| matches!(item, Item::Text(text, _) if !text.trim().is_empty()))
+    title.walk(|_| Visit::Into).any(|item| matches!(item, Item::Text(true, _)))
 }
 
 fn check_language(root: Element<'_>, found: &mut Found) {

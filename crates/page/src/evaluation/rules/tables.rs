@@ -79,7 +79,8 @@ pub(super) fn check(table: Element<'_>, found: &mut Found) {
     }
     let cells = cells(table);
     for cell in cells.iter().filter(|cell| cell.element.says("headers")) {
-        let refers_wrongly = |id: &str| !table.document.by_id(id).is_some_and(|header| heads(header, cell.element, table));
+        let refers_wrongly =
+            |id: &str| table.document.spend() && !table.document.by_id(id).is_some_and(|header| heads(header, cell.element, table));
         let wrong = cell.element.attr("headers").unwrap_or_default().split_ascii_whitespace().any(refers_wrongly);
         if cell.element.is_rendered() {
             found.judge(Rule::TableHeadersAttribute, cell.element, wrong);
@@ -160,7 +161,8 @@ impl<'c, 'd> Reach<'c, 'd> {
     /// None if the cells reach too far.
     fn of(cells: &'c [Cell<'d>]) -> Option<Reach<'c, 'd>> {
         let reach: usize = cells.iter().map(|cell| cell.right - cell.left + cell.bottom - cell.top).sum();
-        if reach > MAX_REACH {
+        let can_be_spent = |cell: &Cell<'_>| cell.element.document.work().spend(reach);
+        if reach > MAX_REACH || !cells.first().is_none_or(can_be_spent) {
             return None;
         }
         let columns = cells.iter().map(|cell| cell.right).max().unwrap_or(0);
@@ -256,7 +258,7 @@ fn leads_to_one(header: &Cell<'_>, way: &[&Cell<'_>], stands_alike: fn(&Cell<'_>
 /// Whether there is anything in a cell.
 fn has_content(cell: Element<'_>) -> bool {
     cell.walk(|_| Visit::Into).any(|item| match item {
-        Item::Text(text, _) => !text.trim().is_empty(),
+        Item::Text(says, _) => says,
         Item::Element(_) => true,
     })
 }
@@ -276,7 +278,7 @@ fn cells_by_role(table: Element<'_>) -> Option<Vec<Cell<'_>>> {
         let Item::Element(inner) = item else { continue };
         let is_placed = ["aria-colindex", "aria-rowindex", "aria-rowspan", "aria-owns"].iter().any(|name| inner.says(name));
         let is_waiting = inner.has_role("rowgroup") && !inner.descendants().any(|row| row.has_role("row"));
-        if is_placed || is_waiting || inner.name().contains('-') || inner.is("slot") || inner.state().styled_away {
+        if is_placed || is_waiting || inner.has_hyphen() || inner.is("slot") || inner.state().styled_away {
             return None;
         }
         if inner.has_role("row") {

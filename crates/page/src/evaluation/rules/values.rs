@@ -86,9 +86,13 @@ fn scale(value: &str) -> Option<f64> {
     }
 }
 
+/// A longer number counts as this beginning of it, in bytes: each beginning is tried, from the longest one on.
+const MAX_NUMBER: usize = 100;
+
 /// The number that a text begins with.
 fn number_before(text: &str) -> Option<f64> {
-    let length = text.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e')).count();
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e');
+    let length = text.bytes().take(MAX_NUMBER).take_while(is_of_number).count();
     (1..=length).rev().find_map(|length| text[..length].parse().ok())
 }
 
@@ -226,6 +230,9 @@ mod tests {
         for content in ["", "width=device-width, initial-scale=1", "maximum-scale=-1", "maximum-scale", "user-scalable,"] {
             assert_eq!(allows_zoom(content), None, "{content}");
         }
+        // Each beginning of it that is no number was read once more.
+        let endless = format!("maximum-scale={}{}", "1".repeat(500_000), "-".repeat(500_000));
+        assert_eq!(allows_zoom(&endless), Some(true));
     }
 
     #[test]

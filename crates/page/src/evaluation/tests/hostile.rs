@@ -4,17 +4,19 @@
 
 use crate::evaluation::{Limits, evaluate};
 use nearcrawl_model::evaluation::{Evaluation, Gate, Rule};
+use proptest::prelude::*;
 use std::{
-    fmt::Write,
+    fmt::Write as _,
     time::{Duration, Instant},
 };
 
 /// For one page, on the slow side of a busy machine, in an unoptimised build. `benches/evaluation.rs` measures an optimised one.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// All limits but that of time, so that it is the markup that decides.
+/// Without the usual limit of time, so that it is the markup that decides; with a quarter of the steps, as each takes several times as long
+/// in an unoptimised build.
 fn limits() -> Limits {
-    Limits { time: PAGE_TIMEOUT, ..Limits::default() }
+    Limits { time: PAGE_TIMEOUT, steps: Limits::default().steps / 4, ..Limits::default() }
 }
 
 fn cost(name: &str, text: &str) -> Evaluation {
@@ -88,6 +90,147 @@ fn what_refers_to_everything_is_refused() {
     assert_eq!(cost("names of names", &nested).gate, Some(Gate::TooEntangled));
     let styled = format!("<style>{}b{{display:none}}</style>{}", many("u i,"), many("<i></i>"));
     assert_eq!(cost("selectors of everything", &styled).gate, Some(Gate::TooEntangled));
+}
+
+/// An element that is left open is opened anew in each paragraph, with the same long value: uncounted, a page of 1 MiB takes minutes to hours.
+#[test]
+fn long_values_are_counted_as_often_as_they_are_read() {
+    let limits = Limits { steps: 4_000_000, ..limits() };
+    for (attribute, piece) in [
+        ("style", "a:b;"),
+        ("style", " "),
+        ("class", "hidhid-overflow "),
+        ("class", "x-hidde"),
+        ("class", " "),
+        ("role", "a "),
+        ("id", "a"),
+        ("lang", "a"),
+        ("lang", " "),
+        ("aria-hidden", " "),
+        ("aria-label", " "),
+        ("aria-relevant", "text "),
+        ("aria-owns", "x "),
+        ("title", " "),
+        ("tabindex", "1"),
+    ] {
+        let page = |value: &str| {
+            let others = if attribute == "role" { "" } else { "role=button" };
+            format!("<link rel=stylesheet href=x><p><b {others} {attribute}='{value}'>{}", "<p>x".repeat(5_000))
+        };
+        let long = piece.repeat(100_000 / piece.len());
+        assert_eq!(cost_within(attribute, &page(&long), &limits).gate, Some(Gate::TooEntangled), "{attribute} of {piece:?}");
+        assert_eq!(cost_within(attribute, &page(piece), &limits).gate, None, "{attribute} of {piece:?}");
+    }
+    let names = |name: &str| format!("<style>[a]{{display:none}}</style><p><b {name}>{}", "<p>x".repeat(5_000));
+    assert_eq!(cost_within("names", &names(&"n".repeat(100_000)), &limits).gate, Some(Gate::TooEntangled));
+    assert_eq!(cost_within("names", &names("n"), &limits).gate, None);
+}
+
+#[test]
+fn attributes_are_counted_as_often_as_they_are_opened_anew() {
+    let many = numbered(" a", "", 190);
+    let elements: String = (0..100).map(|number| format!("<b z{number}{many}>")).collect();
+    let cost = |name, page: String| cost_within(name, &page, &limits()).gate;
+    assert_eq!(cost("attributes opened anew", format!("<p>{elements}{}", "<p>x".repeat(100))), Some(Gate::TooManyAttributes));
+    assert_eq!(cost("one with many, opened anew", format!("<p><b{many}>{}", "<p>x".repeat(10_000))), Some(Gate::TooManyAttributes));
+    assert_eq!(cost("attributes", format!("<p>{elements}{}", "<p>x".repeat(10))), None);
+    // What does not count as a visit of its own.
+    let asked_often = format!("{}{}", "<i role=button>".repeat(100), format!("<b{many}></b>").repeat(1_000));
+    let few = Limits { steps: 5_000_000, ..limits() };
+    assert_eq!(cost_within("asked for attributes", &asked_often, &few).gate, Some(Gate::TooEntangled));
+}
+
+/// Each test of a selector, and each class that is compared with it.
+#[test]
+fn comparisons_of_selectors_are_counted() {
+    let limits = Limits { steps: 4_000_000, ..limits() };
+    let refused = |name: &str, selectors: &str, around: &str, element: &str| {
+        let style = format!("<style>{selectors}{{display:none}}</style>");
+        let page = |style: &str| format!("{style}{around}{}", element.repeat(200));
+        assert_eq!(cost_within(name, &page(&style), &limits).gate, Some(Gate::TooEntangled), "{name}");
+        assert_eq!(cost_within(name, &page(""), &limits).gate, None, "{name}");
+    };
+    let classes = numbered("y", " ", 100);
+    let not = format!(":not({})", numbered(".x", ",", 99));
+    let element = format!("<b class='{classes}'>x</b>");
+    refused("classes", &format!("b{}:empty", not.repeat(50)), "", &element);
+    let around = format!("<i class='{classes}'>").repeat(100);
+    refused("classes around", &format!("{}:empty b", numbered(":not(.x", ")", 90)), &around, "<b>x</b>");
+    refused("tests", &format!("{}b:empty", numbered("b[z", "],", 1_000)), "", &format!("<b{}>x</b>", numbered(" a", "", 190)));
+    let (name, value) = ("x".repeat(900), "y".repeat(900));
+    refused("values", &format!("b[a*={name}],").repeat(200), "", &format!("<b a={value}>x</b>"));
+    refused("long classes", &format!(".{name}y b,").repeat(100), &format!("<i class={name}x>").repeat(50), "<b>x</b>");
+}
+
+#[test]
+fn selectors_are_kept_up_to_a_limit() {
+    let outer = "a,".repeat(499);
+    for (name, inner) in [("selectors of a rule", "&,".repeat(1_000)), ("rules within a rule", "&{display:none}".repeat(1_000))] {
+        assert_eq!(cost(name, &format!("<style>{outer}b{{{inner}b{{display:none}}}}</style><p>x")).gate, None, "{name}");
+    }
+    let many = format!("<style>{}{{display:none}}</style><p>x", numbered(".a", ",", 100_000));
+    assert_eq!(cost("100,000 selectors", &many).gate, Some(Gate::TooEntangled));
+}
+
+#[test]
+fn what_is_looked_at_for_each_reference_is_counted() {
+    let references = "x ".repeat(100_000);
+    let labels = format!("<input id=x>{}<a href=x aria-labelledby='{references}'></a>", "<label for=x></label>".repeat(10_000));
+    assert_eq!(cost("labels", &labels).gate, Some(Gate::TooEntangled));
+    let owners = format!("{}{}", "<i>".repeat(120), "<b role=listitem></b>".repeat(20_000));
+    assert_eq!(cost("owners", &owners).gate, Some(Gate::TooEntangled));
+    // What is long is read once, not for each reference.
+    for target in [format!("<b id=x>{}</b>", " ".repeat(500_000)), format!("<x{} id=x></x>", "n".repeat(500_000))] {
+        assert_eq!(cost("long targets", &format!("{target}<a href=x aria-labelledby='{references}'></a>")).gate, None);
+    }
+    let number = format!("<meta name=viewport content='maximum-scale={}{}'>", "1".repeat(500_000), "-".repeat(500_000));
+    assert_eq!(cost("a long number", &number).gate, None);
+}
+
+/// Pieces whose costs may multiply.
+const PIECES: &[&str] = &[
+    "<p>x",
+    "<p><b class='a b c' style='color:red' id=x>",
+    "<i role=button aria-label=' '>",
+    "<a href=x aria-labelledby='x x x x'>",
+    "<label for=x></label>",
+    "<input id=x>",
+    "</b>",
+    "</i></a>",
+    "<b role=listitem aria-owns='x y'></b>",
+    "<table><tr><th id=y scope=colgroup colspan=9 rowspan=0>x<td headers='x y'>",
+    "<colgroup span=3>",
+    "<div aria-hidden=true role=img>",
+    "</div>",
+    "<details><summary>",
+    "<style>.a .b:not(.c,.d,:is(.e)) c, &{&{display:none}}</style>",
+    "<style>b:empty, [class~=b]:not([id=z]) > p{visibility:hidden}",
+    "<style>@media{a,b,",
+    "&,&,&{display:none}",
+    "<script>'focus' x y",
+    "</script></style>",
+    "<!---->",
+    "<x-y lang=a>",
+    "<svg><title></title><g role=img>",
+    "</svg>",
+    "<map name=x><area href=x></map><img usemap=#x alt='",
+    "'>",
+    "                ",
+    "<link rel=stylesheet href=x>",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever is repeated next to whatever: it ends, and either everything is told or nothing.
+    #[test]
+    fn pieces_that_multiply_end(parts in proptest::collection::vec((0..PIECES.len(), 0..12_u32), 1..12)) {
+        let page: String = parts.iter().map(|(piece, doublings)| PIECES[*piece].repeat(1 << doublings)).collect();
+        let limits = Limits { steps: 2_000_000, ..limits() };
+        let found = cost_within("pieces", &page, &limits);
+        prop_assert!(found.gate.is_none() || found.failures.is_empty());
+        prop_assert!(found.elements as usize <= limits.elements);
+    }
 }
 
 #[test]
