@@ -1,4 +1,4 @@
-//! What was sent to members since the start, and of how many bytes?
+//! Counts of the messages sent to members since the start, and of their bytes, by kind.
 
 use nearcrawl_model::view::MessagesView;
 use serde::Serialize;
