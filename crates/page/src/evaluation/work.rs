@@ -1,6 +1,7 @@
 //! Limits on what evaluating one page may cost.
 //!
-//! Whatever can be repeated more often than the page has bytes counts its steps here, and what is kept of style sheets its parts. A page that uses them up is refused: what was found in it until then proves nothing.
+//! Whatever can be repeated more often than the page has bytes counts its steps here, and what is kept of style
+//! sheets its parts. A page that uses them up is refused: what was found in it until then proves nothing.
 
 use std::cell::Cell;
 
