@@ -6,7 +6,7 @@ use super::{
     peer_transfers::{self, PeerQuestion},
     probes_told::{self, ProbesAsker},
     query::{MeasureError, MeasureReply, NoProbesError, Reply},
-    reader_opt_outs,
+    reader_opt_outs::{self, ProofTurn},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
     requests_made::{self, ReaderTurns, RequestsAsker, Searches},
@@ -33,7 +33,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    address::SeenAt,
+    address::{DeniedRanges, SeenAt},
     edition::Edition,
     exported::{ExportOf, ExportQuery},
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
@@ -57,7 +57,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    sync::{Semaphore, mpsc, oneshot},
     task::JoinSet,
 };
 
@@ -249,7 +249,12 @@ impl Executor {
     /// Neither is one at the addresses of this machine's interfaces, which may change while it runs. Ranges that the operator opened are left
     /// out: a laboratory's servers may be on this machine.
     pub fn look_at_interfaces(&mut self, opened: &[IpNetwork]) {
-        let mut here = machine::interface_addresses();
+        self.interfaces_are(machine::interface_addresses(), opened);
+    }
+
+    /// The machine's interfaces have these addresses; none if the system does not tell now: then they are as it told them last.
+    fn interfaces_are(&mut self, told: Option<Vec<IpAddr>>, opened: &[IpNetwork]) {
+        let Some(mut here) = told else { return };
         here.retain(|address| !opened.iter().any(|range| range.contains(*address)));
         if here != self.own.1 {
             self.own.1 = here;
@@ -264,6 +269,11 @@ impl Executor {
     /// Which addresses these are; it is kept as it is now.
     pub fn own_addresses(&self) -> SeenAt {
         self.web.seen_at.clone()
+    }
+
+    /// The ranges that nothing is sent to; a change of them holds here, too.
+    pub fn denied_ranges(&self) -> DeniedRanges {
+        self.web.denied.clone()
     }
 
     /// Connections to web servers that are open.
@@ -403,7 +413,8 @@ impl Executor {
                 });
                 self.spawn_told(async move { Some(revisiting.await) });
             }
-            WebCommand::LookForProof { question, key } => self.look_for_proof(question, key),
+            WebCommand::LookForProof { question, key, at } => self.look_for_proof(question, key, at),
+            WebCommand::LocateProof { question, host } => self.locate_proof(question, host),
             WebCommand::CloseConnection(address) => {
                 let fetcher = self.web.fetcher.clone();
                 self.spawn(TaskKind::Close, None, async move {
@@ -415,11 +426,19 @@ impl Executor {
     }
 
     /// Looks for the proof of an opt-out: a record in the DNS, or a file.
-    fn look_for_proof(&mut self, question: QuestionId, key: OptOutKey) {
+    fn look_for_proof(&mut self, question: QuestionId, key: OptOutKey, at: Option<IpAddr>) {
         let (web, log) = (self.web.clone(), self.requests.clone());
         let looked = move |found| Event::OptOut(OptOutEvent::Looked { question, found });
         let crashed = looked(ProofLook::Unclear("nearcrawl itself failed while it looked".to_owned()));
-        self.spawn(TaskKind::Proof, Some(crashed), async move { Some(looked(opt_out_proofs::look(&web, log.as_ref(), &key).await)) });
+        self.spawn(TaskKind::Proof, Some(crashed), async move { Some(looked(opt_out_proofs::look(&web, log.as_ref(), &key, at).await)) });
+    }
+
+    /// Looks a host up whose opt-out a reader wants to be looked for.
+    fn locate_proof(&mut self, question: QuestionId, host: Host) {
+        let (web, log) = (self.web.clone(), self.requests.clone());
+        let located = move |address| Event::OptOut(OptOutEvent::Located { question, address });
+        let crashed = located(Err("nearcrawl itself failed while it looked".to_owned()));
+        self.spawn(TaskKind::Proof, Some(crashed), async move { Some(located(opt_out_proofs::locate(&web, log.as_ref(), &host).await)) });
     }
 
     fn tell_peers(&mut self, command: PeerCommand) -> Option<Event> {
@@ -551,7 +570,7 @@ impl Executor {
     }
 
     /// Tells the owner of a web site what came of an opt-out, when it has come.
-    pub fn answer_opt_out(&mut self, ticket: Ticket, said: oneshot::Receiver<Result<OptOutView, String>>, turn: OwnedSemaphorePermit) {
+    pub fn answer_opt_out(&mut self, ticket: Ticket, said: oneshot::Receiver<Result<OptOutView, String>>, turn: ProofTurn) {
         let swarm = self.swarm.clone();
         self.spawn_told(async move {
             let said = tasks::run(TaskKind::ReaderRelay, said).await;
@@ -708,6 +727,13 @@ impl Executor {
                 let _ = events.send(event).await;
             }
         });
+    }
+
+    /// Closes every connection to a web server, and opens no other.
+    pub fn close_web(&self) -> impl Future<Output = ()> + use<> {
+        self.wire().close(true);
+        let fetcher = self.web.fetcher.clone();
+        async move { fetcher.close_all().await }
     }
 
     /// Closes every connection and ends every task.

@@ -26,6 +26,7 @@ use super::{
     reader_opt_outs::{self, ReaderOptOuts},
     reload::{self, Reloads, Reread},
     requests_made::{self, RequestsAsker},
+    scope_keeping::ScopeKeeping,
     setup::{self, WebClients},
     snapshot_store::{Beginning, SnapshotStore},
     start_checks::{MIN_FREE, StartChecks},
@@ -64,6 +65,7 @@ use nearcrawl_model::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    net::IpAddr,
     sync::Arc,
     time::Duration,
 };
@@ -81,6 +83,9 @@ const REMEMBER_EVERY: Duration = Duration::from_secs(5);
 
 /// At its end the daemon waits so long for what is kept for the next start.
 const KEEP_WITHIN: Duration = Duration::from_secs(5);
+
+/// And so long for its connections to end.
+const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 
 /// With more commands than this outside of a full queue to the store the daemon ends: the disk does not come back.
 const MAX_BEHIND: usize = 1 << 16;
@@ -114,6 +119,7 @@ struct Daemon {
     /// Whether the sizes on disk are being measured, and the members stored.
     measuring: bool,
     keeping: bool,
+    scope_keeping: ScopeKeeping,
     seeding: Seeding,
     allowance: OperatorAllowance,
     totals: ToldTotals,
@@ -155,7 +161,6 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     // Until a swarm has let us in there is no key; nothing is fetched before, so any will do.
     let provisional = secrets.map_or_else(setup::new_secrets, Ok)?;
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
-    let denied = web.denied.clone();
     let (executor, inbox) = begun_executor(&config, web, &store, swarm, &snapshots)?;
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
@@ -168,6 +173,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {
         handler: handler(&config, secrets, &executor, &local),
+        denied: executor.denied_ranges(),
         allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire(), executor.swarm_meter()),
         acquaintances: Acquaintances::begin(persisted.acquaintances.as_deref()),
         pins: Pins::begin(persisted.pins.clone()),
@@ -182,6 +188,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         admitting: false,
         measuring: false,
         keeping: false,
+        scope_keeping: ScopeKeeping::default(),
         seeding: Seeding::default(),
         changes: Changes::default(),
         crawler,
@@ -192,7 +199,6 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         finished: false,
         fault: FaultInjection::of_environment(),
         reloads,
-        denied,
         settings: local.settings,
         reader_opt_outs: ReaderOptOuts::new(Instant::now().into_std()),
     };
@@ -205,13 +211,6 @@ fn handler(config: &Config, secrets: Option<SwarmSecrets>, executor: &Executor, 
     handler.own_addresses(executor.own_addresses());
     handler.token_is_in(local.token.as_ref().map(Token::file));
     handler
-}
-
-/// What was in scope at any time could not be stored.
-fn not_remembered(why: &str) {
-    tracing::warn!(
-        "what is in scope now was not stored ({why}): if it is taken out before the next start, hosts found by it are asked again then"
-    );
 }
 
 /// What was remembered. What is in scope now was so from now on.
@@ -389,22 +388,25 @@ impl Daemon {
                 }
             }
         }
-        self.end(&mut chores).await;
+        self.end(&mut chores, &mut swarm).await;
         Ok(())
     }
 
     /// The loop has ended: keeps what is not kept yet, and closes everything.
-    async fn end(&mut self, chores: &mut mpsc::Receiver<Done>) {
+    async fn end(&mut self, chores: &mut mpsc::Receiver<Done>, swarm: &mut mpsc::Receiver<SwarmEvent>) {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         self.remember();
-        let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
-        if let Some(kept) = self.allowance.end(clock::now().wall) {
-            let _ = self.housekeeping.give(Chore::Allowance(Box::new(kept)));
-        }
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         // The last messages (farewells, released claims) still have to be sent.
         sleep(Duration::from_millis(300)).await;
         self.executor.tell(SwarmCommand::Stop);
+        // The last bytes of a connection are counted when it ends: that is before it is stored how many there were.
+        let (web_closed, swarm_ended) = (self.executor.close_web(), async { while swarm.recv().await.is_some() {} });
+        let _ = timeout(CLOSE_WITHIN, async { tokio::join!(web_closed, swarm_ended) }).await;
+        if let Some(kept) = self.allowance.end(clock::now().wall) {
+            let _ = self.housekeeping.give(Chore::Allowance(Box::new(kept)));
+        }
+        let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         self.executor.rest().await;
         tracing::info!("stopped");
     }
@@ -458,10 +460,9 @@ impl Daemon {
                 tracing::info!("SIGHUP: other rules on hosts hold from now on: {}", reload::in_words(&self.config));
                 self.denied.replace(self.config.crawl.deny_ranges.clone());
                 self.handler.rules_changed(&self.config);
-                if self.persisted.ever_in_scope.add(&scope)
-                    && !self.housekeeping.give(Chore::EverInScope(self.persisted.ever_in_scope.clone()))
-                {
-                    not_remembered("the disk does not answer");
+                if self.persisted.ever_in_scope.add(&scope) {
+                    self.scope_keeping.has_grown();
+                    self.keep_scope();
                 }
                 let ever = self.persisted.ever_in_scope.clone();
                 self.hear(Event::Scope(Box::new(Scope { ever, ..scope })));
@@ -526,6 +527,26 @@ impl Daemon {
         if !self.keeping && (members != self.persisted.members || addresses != self.persisted.addresses) {
             self.keeping = self.housekeeping.give(Chore::Members { members, addresses });
         }
+        self.keep_scope();
+    }
+
+    fn scope_kept(&mut self, kept: Result<(), String>) {
+        if let Err(why) = &kept {
+            tracing::warn!(
+                "what is in scope now was not stored, and is tried again in a few seconds; if it is taken out before that and the next start, \
+                 hosts found by it are asked again then: {why}"
+            );
+        }
+        self.scope_keeping.has_stored(kept.is_ok());
+    }
+
+    /// Has what was ever in scope stored, if it is not.
+    fn keep_scope(&mut self) {
+        let due = self.scope_keeping.next(&self.persisted.ever_in_scope);
+        // Without room for the chore it is stored a few seconds later.
+        if due.is_some_and(|due| !self.housekeeping.give(Chore::EverInScope(due))) {
+            self.scope_keeping.has_stored(false);
+        }
     }
 
     /// Tells the crawler what its operator lets it do now, and has kept how much of that is used.
@@ -559,7 +580,7 @@ impl Daemon {
         let (now, members) = (clock::now(), self.crawler.view().members());
         let due = self.acquaintances.look(&members, self.crawler.parted(), now);
         if due.is_some_and(|due| !self.housekeeping.give(Chore::Acquaintances(due))) {
-            self.acquaintances.has_stored(false, now.wall);
+            self.acquaintances.has_stored(false, now.moment);
         }
     }
 
@@ -598,11 +619,9 @@ impl Daemon {
                 if let Err(why) = &kept {
                     tracing::warn!("which members were here lately could not be stored, and is tried again in a minute: {why}");
                 }
-                self.acquaintances.has_stored(kept.is_ok(), clock::now().wall);
+                self.acquaintances.has_stored(kept.is_ok(), clock::now().moment);
             }
-            Done::EverInScope(kept) => {
-                let _ = kept.map_err(|why| not_remembered(&why));
-            }
+            Done::EverInScope(kept) => self.scope_kept(kept),
             Done::Pins(kept) => {
                 let (changed, next) = self.pins.has_stored(kept);
                 if changed {
@@ -624,7 +643,7 @@ impl Daemon {
 
     /// Takes in what comes of all chores that were given.
     async fn chores_done(&mut self, chores: &mut mpsc::Receiver<Done>) {
-        while self.measuring || self.keeping || self.allowance.is_keeping() {
+        while self.measuring || self.keeping || self.scope_keeping.is_storing() || self.allowance.is_keeping() {
             let Some(done) = chores.recv().await else { return };
             if let Err(why) = self.chore_done(done) {
                 tracing::warn!("the last writes before the end failed: {why}");
@@ -675,7 +694,7 @@ impl Daemon {
             SwarmEvent::Asked { from, ticket, request } => self.hear(Event::Asked { from, ticket, request }),
             SwarmEvent::Answered { question, from, result } => self.hear(Event::Answered { question, from, answer: result.ok() }),
             SwarmEvent::Gossiped { gossip, author, .. } => self.hear(Event::Gossiped { author, gossip }),
-            SwarmEvent::PublicAsked { ticket, request } => self.asked_by_reader(ticket, request),
+            SwarmEvent::PublicAsked { ticket, remote, request } => self.asked_by_reader(ticket, remote, request),
             SwarmEvent::Refused { reason, address: Some(address), .. } => {
                 self.handler.connection_failed(format!("cannot join through {address}: {reason}"))
             }
@@ -729,7 +748,7 @@ impl Daemon {
     }
 
     /// A program that is no member asks.
-    fn asked_by_reader(&mut self, ticket: Ticket, request: PublicRequest) {
+    fn asked_by_reader(&mut self, ticket: Ticket, remote: Option<IpAddr>, request: PublicRequest) {
         let view = self.crawler.view();
         let refused = match &request {
             // Who says no to the swarm may do so at any member.
@@ -765,18 +784,22 @@ impl Daemon {
                 survey.map_or_else(PublicResponse::Refused, |survey| PublicResponse::ProbedSurvey(Box::new(survey)))
             }
             PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(ticket, of, survey),
-            PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader(ticket, key, stops),
+            PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader((ticket, remote), key, stops),
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
     }
 
     /// The owner of a web site says that nothing is to be asked there, or takes that back.
-    fn opt_out_of_reader(&mut self, ticket: Ticket, key: OptOutKey, stops: bool) {
-        match self.reader_opt_outs.take(&key, Instant::now().into_std()) {
+    fn opt_out_of_reader(&mut self, (ticket, remote): (Ticket, Option<IpAddr>), key: OptOutKey, stops: bool) {
+        // What is refused anyway takes no turn.
+        let refused = self.crawler.view().refuses_opt_out(&key, stops).or_else(|| self.handler.is_busy());
+        let turn = refused.map_or_else(|| self.reader_opt_outs.take(remote, &key, Instant::now().into_std()), Err);
+        match turn {
             Err(why) => reader_opt_outs::answer(self.executor.swarm(), ticket, Err(why)),
             Ok(turn) => {
                 let (reply, said) = oneshot::channel();
-                self.answer(Query::SayOptOut { key, stops, reply });
+                let event = self.handler.opt_out_of_reader(key, stops, reply);
+                self.hear(event);
                 self.executor.answer_opt_out(ticket, said, turn);
             }
         }

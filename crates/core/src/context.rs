@@ -3,6 +3,7 @@
 use crate::{
     allowance::Outlook,
     event::{Command, PeerCommand},
+    named_trees::NamedTrees,
     opt_out::in_force::OptedOut,
     pending::Pending,
     report::{Counters, events::Events},
@@ -26,7 +27,7 @@ use nearcrawl_model::{
     url::{Host, PageUrl},
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     net::IpAddr,
     sync::Arc,
 };
@@ -40,9 +41,6 @@ pub(crate) const PAUSE_A_MEMBER: Millis = 300;
 
 /// What has not changed is told all others this often again, in milliseconds, for those who missed it.
 pub(crate) const TELL_AGAIN: Millis = 600_000;
-
-/// Trees that are remembered as named by people here.
-const MAX_NAMED: usize = 10_000;
 
 /// What every machine is given.
 pub(crate) struct Context {
@@ -74,8 +72,8 @@ pub(crate) struct Context {
     pub(crate) rest: Option<Rest>,
     /// What keeps it from taking more subnets.
     pub(crate) outlook: Outlook,
-    /// The trees that people named here since the start, at most [`MAX_NAMED`].
-    pub(crate) named: BTreeSet<Host>,
+    /// The trees that people named here since the start.
+    pub(crate) named: NamedTrees,
 }
 
 impl Context {
@@ -108,7 +106,7 @@ impl Context {
             tick_due: now.moment,
             rest: None,
             outlook: Outlook::default(),
-            named: BTreeSet::new(),
+            named: NamedTrees::default(),
             settings,
         }
     }
@@ -237,10 +235,15 @@ impl Context {
 
     /// People named starting points. Whether one of them is wanted now that was not.
     pub(crate) fn name(&mut self, urls: &[PageUrl]) -> bool {
-        let before = self.named.len();
-        let room = MAX_NAMED.saturating_sub(before);
-        self.named.extend(urls.iter().take(room).map(|url| url.host().without_www()));
-        self.named.len() > before && !self.settings.scope.ever.is_empty()
+        let mut is_new = false;
+        for url in urls {
+            let named = self.named.name(url.host().without_www());
+            is_new |= named.is_new;
+            if named.has_dropped {
+                self.refuse("trees named by people that were forgotten for later ones");
+            }
+        }
+        is_new && !self.settings.scope.ever.is_empty()
     }
 
     /// Whether the operator took a host out of the scope that it was in, and neither people here nor a living survey named it.

@@ -19,6 +19,7 @@ pub mod event;
 pub mod hierarchy_version;
 pub mod membership;
 pub mod migration;
+pub(crate) mod named_trees;
 pub mod opt_out;
 pub mod ownership;
 mod pending;

@@ -1,4 +1,4 @@
-//! What is a message between members about? Names under which messages and their bytes are counted, in daemons and in simulated swarms alike.
+//! Kinds of messages between members: the names under which messages and their bytes are counted, in daemons and in simulated swarms.
 
 use crate::message::{Gossip, Request, Response};
 
