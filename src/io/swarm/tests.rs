@@ -507,20 +507,17 @@ struct Rude {
 
 impl Rude {
     fn swarm() -> swarm_of::Swarm<Rude> {
+        Rude::speaking(&["/nearcrawl/hello/1"], &["/nearcrawl/member/1"])
+    }
+
+    fn speaking(hello: &'static [&'static str], member: &'static [&'static str]) -> swarm_of::Swarm<Rude> {
+        let protocols = |names: &'static [&'static str]| names.iter().map(|name| (StreamProtocol::new(name), ProtocolSupport::Full));
         let keypair = Keypair::generate_ed25519();
         let transport = transport::tcp(&keypair, transport::Line::default()).unwrap();
         let within = request_response::Config::default().with_request_timeout(Duration::from_secs(5));
         let behaviour = Rude {
-            hello: request_response::Behaviour::with_codec(
-                MessageCodec::new(1 << 20),
-                [(StreamProtocol::new("/nearcrawl/hello/1"), ProtocolSupport::Full)],
-                within.clone(),
-            ),
-            member: request_response::Behaviour::with_codec(
-                MessageCodec::new(4 << 20),
-                [(StreamProtocol::new("/nearcrawl/member/1"), ProtocolSupport::Full)],
-                within,
-            ),
+            hello: request_response::Behaviour::with_codec(MessageCodec::new(1 << 20), protocols(hello), within.clone()),
+            member: request_response::Behaviour::with_codec(MessageCodec::new(4 << 20), protocols(member), within),
         };
         swarm_of::Swarm::new(
             transport,
@@ -570,13 +567,7 @@ impl Rude {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_that_does_not_speak_our_protocols_is_refused_without_delay() {
     let mut first = Daemon::start(98, config(98)).await;
-    let mut other = libp2p::SwarmBuilder::with_new_identity()
-        .with_tokio()
-        .with_tcp(libp2p::tcp::Config::new(), libp2p::noise::Config::new, libp2p::yamux::Config::default)
-        .unwrap()
-        .with_behaviour(|_| libp2p::ping::Behaviour::default())
-        .unwrap()
-        .build();
+    let mut other = Rude::speaking(&[], &[]);
     other.listen_on("/ip4/127.0.77.99/tcp/0".parse().unwrap()).unwrap();
     let address = loop {
         if let swarm_of::SwarmEvent::NewListenAddr { address, .. } = other.select_next_some().await {
