@@ -18,14 +18,28 @@ const MAX_HOSTS: usize = 500_000;
 /// Hosts of one domain wait for at most so many days.
 const MAX_DAYS: u64 = 20;
 
+/// How fine it is counted when hosts were new.
+const HOUR: Millis = 3_600_000;
+
 /// A registrable domain that links led to.
 #[derive(Debug, Default)]
 struct Domain {
-    /// When the day began in which so many of its hosts were new.
-    since: Moment,
-    today: u64,
+    /// How many of its hosts were new in each hour of the last day. Journals are read in any order, and what they tell ends no later hour.
+    hours: BTreeMap<u64, u64>,
     /// All of its hosts that were led to.
     hosts: BTreeSet<Fingerprint>,
+}
+
+impl Domain {
+    /// How many were new within the last day.
+    fn today(&mut self, now: Moment) -> u64 {
+        self.hours.retain(|hour, _| now.since(Moment(hour * HOUR)) < DAY);
+        self.hours.values().sum()
+    }
+
+    fn is_new_at(&mut self, at: Moment) {
+        *self.hours.entry(at.0 / HOUR).or_default() += 1;
+    }
 }
 
 /// The hosts that links led to, by registrable domain.
@@ -47,15 +61,12 @@ impl NewHostQuota {
         if self.hosts >= MAX_HOSTS || self.domains.len() >= MAX_DOMAINS && !self.domains.contains_key(name) {
             (self.domains, self.hosts) = (BTreeMap::new(), 0);
         }
-        let domain = self.domains.entry(name.to_owned()).or_insert_with(|| Domain { since: now, ..Domain::default() });
-        if now.since(domain.since) >= DAY {
-            (domain.since, domain.today) = (now, 0);
-        }
+        let domain = self.domains.entry(name.to_owned()).or_default();
         let known = domain.hosts.contains(&print);
-        let admitted = known || domain.today < per_domain;
+        let admitted = known || domain.today(now) < per_domain;
         if admitted && !known {
             domain.hosts.insert(print);
-            domain.today += 1;
+            domain.is_new_at(now);
             self.hosts += 1;
         }
         admitted
@@ -70,18 +81,13 @@ impl NewHostQuota {
         }
         // The clock begins with the boot of the machine: what was before is as if it had been then.
         let at = Moment(now.0.saturating_sub(ago));
-        let domain = self.domains.entry(name.to_owned()).or_insert_with(|| Domain { since: at, ..Domain::default() });
+        let domain = self.domains.entry(name.to_owned()).or_default();
         if !domain.hosts.insert(print) {
             return;
         }
         self.hosts += 1;
         if ago < DAY {
-            if now.since(domain.since) >= DAY {
-                (domain.since, domain.today) = (at, 0);
-            }
-            // Journals are read in any order.
-            domain.since = domain.since.min(at);
-            domain.today += 1;
+            domain.is_new_at(at);
         }
     }
 
@@ -150,6 +156,21 @@ mod tests {
         (0..50).for_each(|n| booted.recall(&host(n), Fingerprint(n), 5 * hour, Moment(1_000)));
         assert!(!booted.admit(&host(50), Fingerprint(50), LIMIT, Moment(2_000)));
         assert!(booted.admit(&host(50), Fingerprint(50), LIMIT, Moment(DAY)));
+    }
+
+    #[test]
+    fn what_a_journal_says_of_long_ago_ends_the_day_of_later_ones_no_sooner() {
+        let host = |n: u64| -> Host { format!("h{n}.trap.ke").parse().unwrap() };
+        let (now, hour) = (Moment(30 * DAY), DAY / 24);
+        let mut newcomers = NewHostQuota::default();
+        assert!((0..49).all(|n| newcomers.admit(&host(n), Fingerprint(n), LIMIT, now)));
+        // A subnet comes from another member, with one that was led to almost a day ago.
+        newcomers.recall(&host(200), Fingerprint(200), 23 * hour, now);
+        let mut admitted = |hours: u64| {
+            let numbers = 1_000 + hours * 100..1_100 + hours * 100;
+            numbers.filter(|n| newcomers.admit(&host(*n), Fingerprint(*n), LIMIT, now.after(hours * hour))).count()
+        };
+        assert_eq!((admitted(0), admitted(2), admitted(23), admitted(24)), (0, 1, 0, 49));
     }
 
     #[test]
