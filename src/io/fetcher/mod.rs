@@ -230,14 +230,16 @@ impl Inner {
     async fn speak(&self, slot: &mut Option<Connection>, address: SocketAddr, order: &FetchOrder) -> (Exchange, Option<Unread<'_>>) {
         let begun = Instant::now();
         let line = Line::of(&order.url);
-        if let Some(other) = slot.take_if(|kept| !kept.is_usable() || kept.line != line) {
+        // Whether a connection waits for the operator's limits is settled when it is opened: one look, one connection.
+        let is_prompt = is_prompt(order);
+        if let Some(other) = slot.take_if(|kept| !kept.is_usable() || kept.line != line || is_prompt) {
             other.close().await;
         }
         loop {
             let kept = slot.is_some();
             if !kept {
                 // Boxed, so that who needs none does not carry room for it: most find the connection open.
-                let opening = Box::pin(self.opening.open(address, line.clone(), begun + self.manners.limits.total, is_prompt(order)));
+                let opening = Box::pin(self.opening.open(address, line.clone(), begun + self.manners.limits.total, is_prompt));
                 match opening.await {
                     Ok(connection) => *slot = Some(connection),
                     Err(failure) => return (failed(failure, begun.elapsed()), None),
@@ -258,7 +260,7 @@ impl Inner {
                     exchange.first_byte = first_byte();
                     exchange.connect = connect;
                     exchange.facts.extend(session);
-                    self.park(slot, exchange.reusable).await;
+                    self.park(slot, exchange.reusable && !is_prompt).await;
                     return (exchange, page);
                 }
                 Err(NoHead::TimedOut) => {

@@ -6,7 +6,7 @@ use super::{
     secure::{SecureSite, test_tls},
     site::{Site, answer},
 };
-use nearcrawl_model::fetch::{FetchPurpose, FetchReport, FetchRule};
+use nearcrawl_model::fetch::{FetchOrder, FetchPurpose, FetchReport, FetchRule};
 use std::{
     sync::{
         Arc,
@@ -83,12 +83,40 @@ async fn the_look_for_an_opt_out_goes_out_when_all_bytes_are_spent_and_before_wh
     wire.close(true);
     let page = fetcher.fetch(order(site.address, "/")).await;
     assert_eq!(page.outcome, super::FetchOutcome::Failed(nearcrawl_model::fetch::FetchError::Cancelled));
-    let mut look = order_as(&format!("http://{}/", site.address), site.address.ip(), FetchPurpose::Robots);
-    look.reason.rule = FetchRule::OptOut;
     let (before, begun) = (wire.moved(), Instant::now());
-    let report = fetcher.fetch(look).await;
+    let report = fetcher.fetch(look_at(&site)).await;
     assert!(matches!(report.outcome, super::FetchOutcome::Robots { status: 200, .. }), "{:?}", report.outcome);
     assert!(wire.moved() > before && begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+fn look_at(site: &Site) -> FetchOrder {
+    let mut look = order_as(&format!("http://{}/", site.address), site.address.ip(), FetchPurpose::Robots);
+    look.reason.rule = FetchRule::OptOut;
+    look
+}
+
+/// Its connection does not wait, and what comes after it does.
+#[tokio::test]
+async fn a_page_after_the_look_for_an_opt_out_keeps_to_the_rate_and_waits_while_nothing_is_allowed() {
+    let body = "Masks, drums and stools. ".repeat(40_000);
+    let page = answer("200 OK", "Content-Type: text/html\r\n", body.as_bytes());
+    let site = Site::always(vec![page]).await;
+    let fetcher = paced(vec![site.address.port()]);
+    let wire = fetcher.wire();
+    fetcher.fetch(look_at(&site)).await;
+    // What the look took has had its time.
+    let due = wire.moved() as f64 / RATE as f64;
+    tokio::time::sleep(Duration::from_secs_f64(due + 0.1)).await;
+    let begun = Instant::now();
+    assert_eq!(decoded(&fetcher.fetch(order(site.address, "/")).await), body.len() as u64);
+    let least = body.len() as f64 / RATE as f64 * 0.9;
+    assert!(begun.elapsed().as_secs_f64() >= least, "{:?} for {} bytes", begun.elapsed(), body.len());
+    // The connection of that page is kept; a look takes one of its own, which does not wait.
+    wire.allow(0);
+    let looking = tokio::time::timeout(Duration::from_secs(20), fetcher.fetch(look_at(&site))).await.unwrap();
+    assert!(matches!(looking.outcome, super::FetchOutcome::Robots { status: 200, .. }), "{:?}", looking.outcome);
+    let waiting = tokio::time::timeout(Duration::from_secs(1), fetcher.fetch(order(site.address, "/"))).await;
+    assert!(waiting.is_err(), "nothing may be moved: {waiting:?}");
 }
 
 #[tokio::test]
