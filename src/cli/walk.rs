@@ -58,6 +58,11 @@ impl Hosts {
         self.hashes.insert(self.hasher.hash_one(host.as_str()));
     }
 
+    /// How many there are.
+    fn len(&self) -> u64 {
+        self.hashes.len() as u64
+    }
+
     pub fn contains(&self, host: &Host) -> bool {
         self.hashes.contains(&self.hasher.hash_one(host.as_str()))
     }
@@ -72,6 +77,8 @@ pub struct Missing {
     hosts: BTreeMap<Host, String>,
     /// Rows that are none.
     unreadable: u64,
+    /// Servers that an owner has, and has no such rows of.
+    rowless: Hosts,
 }
 
 impl Missing {
@@ -132,14 +139,16 @@ impl<S: Sink> Walk<'_, S> {
             };
             self.owner(owner, from, None).await?;
         }
+        let announced: u64 = owners.iter().map(|owner| owner.servers).fold(0, u64::saturating_add);
         for _ in 0..LATER_ROUNDS {
             let owners = self.source.owners().await.unwrap_or_else(|_| owners.clone());
             let mut found = false;
             for owner in &owners {
                 found |= self.came_later(owner).await?;
             }
-            // Who owns nothing any more lacks nothing: all that others own by now was asked for.
-            self.missing.owners.retain(|who, _| owners.iter().any(|owner| owner.access_point == *who));
+            // Of who owns nothing any more others have everything, and all that they own by now was asked for; unless nobody has it yet.
+            let all_came = self.seen.len() + self.missing.rowless.len() >= announced;
+            self.missing.owners.retain(|who, _| !all_came || owners.iter().any(|owner| owner.access_point == *who));
             if !found {
                 break;
             }
@@ -147,46 +156,66 @@ impl<S: Sink> Walk<'_, S> {
         Ok(())
     }
 
-    /// Takes from an owner the hosts that are not there yet; whether there were any.
+    /// Takes from an owner the hosts that are not there yet; whether there were any. Only if its list of hosts came to its end, and the rows of
+    /// each came, nothing of it is missing any more.
     async fn came_later(&mut self, owner: &ServerOwner) -> Result<bool, CommandError> {
         let (mut from, mut before, mut found, mut hosts) = (None::<ExportPlace>, None::<Host>, false, 0);
+        let most_hosts = most_hosts(owner);
         loop {
             let piece = match self.source.piece(Asked::Export(ExportOf::Hosts), owner.access_point, from.as_ref()).await {
                 Ok(piece) => piece,
-                // Who could not be asked before is named; what another one has of it meanwhile is there.
-                Err(_) if self.missing.owners.contains_key(&owner.access_point) => return Ok(found),
                 Err(why) => {
-                    self.missing.owners.insert(owner.access_point, format!("whether all is there is not known: {why}"));
+                    // Who could not be asked before is named; what another one has of it meanwhile is there.
+                    let why = || format!("whether all is there is not known: {why}");
+                    self.missing.owners.entry(owner.access_point).or_insert_with(why);
                     return Ok(found);
                 }
             };
-            if !found && from.is_none() {
-                self.missing.owners.remove(&owner.access_point);
-            }
             hosts += piece.rows.len() as u64;
             for host in piece.rows.iter().filter_map(|row| row.parse::<Host>().ok()) {
                 if !self.seen.contains(&host) && before.as_ref().is_none_or(|before| *before < host) {
                     found = true;
-                    let place = match self.what {
+                    let (place, only) = match self.what {
                         Asked::Export(_) => {
-                            Some(ExportPlace { host: host.clone(), within: Some(JournalPlace { run: 0, sequence: 0, part: 0 }) })
+                            let within = Some(JournalPlace { run: 0, sequence: 0, part: 0 });
+                            (Some(ExportPlace { host: host.clone(), within }), Some(&host))
                         }
-                        Asked::Servers(_) => before.clone().map(|host| ExportPlace { host, within: None }),
+                        // An answer has hundreds of rows: all from there on are asked for together.
+                        Asked::Servers(_) => (before.clone().map(|host| ExportPlace { host, within: None }), None),
                     };
-                    self.owner(owner, place, Some(&host)).await?;
+                    let is_whole = self.owner(owner, place, only).await?;
+                    if is_whole && only.is_none() {
+                        self.missing.owners.remove(&owner.access_point);
+                    }
+                    // Who fails is not asked for each further host.
+                    if !is_whole || only.is_none() {
+                        return Ok(found);
+                    }
+                    if !self.seen.contains(&host) {
+                        self.missing.rowless.insert(&host);
+                    }
                 }
                 before = Some(host);
             }
-            let next = piece.next.filter(|next| next.is_behind(from.as_ref()) && hosts <= most_hosts(owner));
-            if next.is_none() {
-                return Ok(found);
-            }
-            from = next;
+            let wrong = match &piece.next {
+                None => {
+                    self.missing.owners.remove(&owner.access_point);
+                    return Ok(found);
+                }
+                Some(next) if !next.is_behind(from.as_ref()) => "its hosts do not advance",
+                Some(_) if hosts > most_hosts => "it tells of more hosts than it can have",
+                Some(_) => {
+                    from = piece.next;
+                    continue;
+                }
+            };
+            self.missing.owners.insert(owner.access_point, wrong.to_owned());
+            return Ok(found);
         }
     }
 
-    /// Takes all rows of an owner from a place on, or those of one host.
-    async fn owner(&mut self, owner: &ServerOwner, mut from: Option<ExportPlace>, only: Option<&Host>) -> Result<(), CommandError> {
+    /// Takes all rows of an owner from a place on, or those of one host; whether they came to their end.
+    async fn owner(&mut self, owner: &ServerOwner, mut from: Option<ExportPlace>, only: Option<&Host>) -> Result<bool, CommandError> {
         let most_hosts = most_hosts(owner);
         let mut course = Course { owner: owner.access_point, only, host: None, hosts: 0, most_hosts, garbage: 0, empty: 0 };
         let wrong = loop {
@@ -199,7 +228,7 @@ impl<S: Sink> Walk<'_, S> {
                 Step::End => {
                     self.host_ends(&mut course)?;
                     self.missing.unreadable += course.garbage;
-                    return Ok(());
+                    return Ok(true);
                 }
                 Step::Wrong(why) => break why.to_owned(),
             }
@@ -207,7 +236,7 @@ impl<S: Sink> Walk<'_, S> {
         self.host_fails(&mut course, &wrong)?;
         self.missing.unreadable += course.garbage;
         self.missing.owners.insert(owner.access_point, wrong);
-        Ok(())
+        Ok(false)
     }
 
     /// Takes in an answer.

@@ -30,17 +30,37 @@ use tokio::{net::TcpListener, task::JoinHandle};
 const ALL: u64 = 25;
 const OF_ONE: u64 = 13;
 
-/// A daemon that asks two members, of which the second one is dead. Whether the first one takes over what it had, once the owners were asked for.
+/// What becomes of the second of two members, and of what it had.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Second {
+    /// It is dead.
+    Dead,
+    /// The first one takes over what it had, once the owners were asked for.
+    TakenOver,
+    /// It is an owner no more, and nobody takes over what it had.
+    Gone,
+    /// It tells three rows and the names of all its hosts, and nothing more.
+    Stops,
+    /// It tells no row, and of its hosts always the same.
+    Stutters,
+}
+
+/// A daemon that asks two members.
 struct Daemon {
-    takes_over: bool,
+    second: Second,
     owners_asked: AtomicUsize,
+    /// How often the second one was asked.
+    second_asked: AtomicUsize,
 }
 
 type Answer = Result<Json<Value>, (StatusCode, Json<ErrorView>)>;
 
 impl Daemon {
-    async fn start(takes_over: bool) -> (String, JoinHandle<()>) {
-        let daemon = Arc::new(Daemon { takes_over, owners_asked: AtomicUsize::new(0) });
+    async fn start(second: Second) -> (String, JoinHandle<()>) {
+        Daemon::serve(Arc::new(Daemon { second, owners_asked: AtomicUsize::new(0), second_asked: AtomicUsize::new(0) })).await
+    }
+
+    async fn serve(daemon: Arc<Daemon>) -> (String, JoinHandle<()>) {
         let router = Router::new()
             .route("/api/servers/owners", get(async |State(daemon): State<Arc<Daemon>>| daemon.owners()))
             .route("/api/{what}/{rows}", get(Daemon::rows))
@@ -54,7 +74,11 @@ impl Daemon {
         let asked = self.owners_asked.fetch_add(1, Ordering::Relaxed);
         let one = |number, servers| ServerOwner { access_point: access_point(number), servers };
         let all = [one(1, OF_ONE), one(0, ALL - OF_ONE)];
-        Json(if self.takes_over && asked > 0 { vec![one(1, ALL)] } else { all.to_vec() })
+        Json(match self.second {
+            Second::TakenOver if asked > 0 => vec![one(1, ALL)],
+            Second::Gone if asked > 0 => vec![one(1, OF_ONE)],
+            _ => all.to_vec(),
+        })
     }
 
     async fn rows(
@@ -63,20 +87,31 @@ impl Daemon {
         Query(query): Query<BTreeMap<String, String>>,
     ) -> Answer {
         let of = query["of"].parse().unwrap();
-        if of != access_point(1) {
-            let error = ErrorView { error: "it does not answer".to_owned(), hint: String::new() };
-            return Err((StatusCode::SERVICE_UNAVAILABLE, Json(error)));
+        let is_second = of != access_point(1);
+        daemon.second_asked.fetch_add(usize::from(is_second), Ordering::Relaxed);
+        match daemon.second {
+            Second::Stops if is_second && (what == "export" || !query.contains_key("after")) => {}
+            Second::Stutters if is_second && what == "export" => return Ok(Json(json!({"rows": [], "next": {"host": "a.ke"}}))),
+            _ if is_second => {
+                let error = ErrorView { error: "it does not answer".to_owned(), hint: String::new() };
+                return Err((StatusCode::SERVICE_UNAVAILABLE, Json(error)));
+            }
+            _ => {}
         }
-        let has_all = daemon.takes_over && daemon.owners_asked.load(Ordering::Relaxed) > 1;
+        let has_all = daemon.second == Second::TakenOver && daemon.owners_asked.load(Ordering::Relaxed) > 1;
         let kind = if rows == "history" { RowsOf::History } else { RowsOf::Servers };
         let after = query.get("after").map(|after| after.parse().unwrap());
         let told = server_rows(kind, of, after.as_ref());
         let host = |row: &str| serde_json::from_str::<Value>(row).unwrap()["host"].as_str().unwrap().to_owned();
         // One that has not taken over has each second one.
-        let has = |row: &&String| has_all || host(row).as_bytes()[2] % 2 == 0;
+        let has = |row: &&String| has_all || (host(row).as_bytes()[2] % 2 == 0) != is_second;
         let rows: Vec<String> = told.rows.iter().filter(has).cloned().collect();
-        let rows = if what == "export" { rows.iter().map(|row| host(row)).collect() } else { rows };
-        Ok(Json(json!({"rows": rows, "next": null})))
+        if what == "export" {
+            return Ok(Json(json!({"rows": rows.iter().map(|row| host(row)).collect::<Vec<_>>(), "next": null})));
+        }
+        let rows = if is_second { rows[..3].to_vec() } else { rows };
+        let next = rows.last().filter(|_| is_second).map(|row| host(row));
+        Ok(Json(json!({"rows": rows, "next": next})))
     }
 }
 
@@ -112,7 +147,7 @@ async fn all_told(api: &str) -> Vec<(&'static str, &'static str, String, Option<
 
 #[tokio::test]
 async fn numbers_without_the_rows_of_a_member_say_so_and_end_with_69() {
-    let (api, serving) = Daemon::start(false).await;
+    let (api, serving) = Daemon::start(Second::Dead).await;
     for (place, form, text, failure) in all_told(&api).await {
         let failure = failure.unwrap_or_else(|| panic!("{text}"));
         assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
@@ -136,17 +171,50 @@ async fn numbers_without_the_rows_of_a_member_say_so_and_end_with_69() {
 #[tokio::test]
 async fn what_others_have_taken_over_meanwhile_is_not_missing() {
     for (line, place) in LINES {
-        let (api, serving) = Daemon::start(true).await;
+        let (api, serving) = Daemon::start(Second::TakenOver).await;
         let (text, failure) = told(&format!("{line} --json {api}")).await;
         let told: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((told.pointer(place), failure), (Some(&ALL.into()), None), "{line}: {told}");
         assert_eq!(told["missing_text"], json!([]), "{line}");
         serving.abort();
     }
-    let (api, serving) = Daemon::start(true).await;
+    let (api, serving) = Daemon::start(Second::TakenOver).await;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("servers.jsonl");
     type_in(&format!("export servers --out {} {api}", file.display())).await.unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count() as u64, ALL);
     serving.abort();
+}
+
+/// The servers of a survey that are told, and what is said to be missing.
+async fn told_and_missing(second: Second) -> (u64, String, usize) {
+    let daemon = Arc::new(Daemon { second, owners_asked: AtomicUsize::new(0), second_asked: AtomicUsize::new(0) });
+    let (api, serving) = Daemon::serve(Arc::clone(&daemon)).await;
+    let (line, place) = LINES[0];
+    let (text, failure) = told(&format!("{line} --json {api}")).await;
+    serving.abort();
+    let told: Value = serde_json::from_str(&text).unwrap();
+    let failure = failure.unwrap_or_else(|| panic!("nothing is said to be missing: {told}"));
+    assert_eq!((failure.exit, &told["all_owners_answered"]), (Exit::Unavailable, &Value::Bool(false)), "{failure}");
+    (told.pointer(place).unwrap().as_u64().unwrap(), failure.message, daemon.second_asked.load(Ordering::Relaxed))
+}
+
+#[tokio::test]
+async fn what_nobody_has_taken_over_is_missing_although_its_owner_is_none_any_more() {
+    let (servers, missing, _) = told_and_missing(Second::Gone).await;
+    assert!(servers == OF_ONE && missing.contains("it does not answer"), "{servers}: {missing}");
+}
+
+#[tokio::test]
+async fn a_list_of_hosts_that_comes_to_no_end_shows_nothing_to_be_there() {
+    let (servers, missing, _) = told_and_missing(Second::Stutters).await;
+    assert!(servers == OF_ONE && missing.contains("do not advance"), "{servers}: {missing}");
+}
+
+#[tokio::test]
+async fn an_owner_that_stops_answering_is_not_asked_for_each_of_its_hosts() {
+    let (servers, missing, asked) = told_and_missing(Second::Stops).await;
+    assert!(servers == OF_ONE + 3 && missing.contains("it does not answer"), "{servers}: {missing}");
+    // One answer, four tries for the next, and in each of three rounds the list and four tries.
+    assert!(asked <= 20, "it was asked {asked} times");
 }
