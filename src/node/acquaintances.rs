@@ -30,6 +30,9 @@ const STORE_EVERY: Millis = 600_000;
 /// After a failure it is stored again so much later.
 const TRY_AGAIN: Millis = 60_000;
 
+/// How often is looked whom to forget.
+const TIDY_EVERY: Millis = 3_600_000;
+
 /// What is known of a member.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Known {
@@ -48,8 +51,11 @@ pub struct Acquaintances {
     known: BTreeMap<AccessPoint, Known>,
     changed: bool,
     storing: bool,
-    /// When it may be stored again, and when it is at the latest.
-    store: (WallTime, WallTime),
+    /// When it may be stored again, and when it is at the latest: by the clock that never jumps.
+    store: (Moment, Moment),
+    /// When is looked next whom to forget, and who was to be forgotten at the last look: the wall clock may have been wrong then.
+    tidy_at: Moment,
+    over: BTreeSet<AccessPoint>,
 }
 
 impl Acquaintances {
@@ -84,31 +90,44 @@ impl Acquaintances {
             });
             self.changed = true;
         }
-        self.known.retain(|_, known| wall.0.saturating_sub(known.seen_at.0) < REMEMBERED);
+        if now.moment >= self.tidy_at {
+            self.tidy(now);
+        }
         while self.known.len() > MAX_KNOWN {
             let oldest = self.known.iter().min_by_key(|(_, known)| known.seen_at).map(|(member, _)| *member);
             oldest.and_then(|oldest| self.known.remove(&oldest));
         }
-        self.due(wall)
+        self.due(now.moment)
     }
 
-    fn due(&mut self, wall: WallTime) -> Option<Vec<u8>> {
+    /// Forgets who was seen too long ago at two looks in a row.
+    fn tidy(&mut self, now: Now) {
+        self.tidy_at = now.moment.after(TIDY_EVERY);
+        let over = self.known.iter().filter(|(_, known)| now.wall.0.saturating_sub(known.seen_at.0) >= REMEMBERED);
+        let over = over.map(|(member, _)| *member).collect();
+        let before = std::mem::replace(&mut self.over, over);
+        for member in self.over.intersection(&before) {
+            self.known.remove(member);
+        }
+    }
+
+    fn due(&mut self, now: Moment) -> Option<Vec<u8>> {
         let (not_before, at_the_latest) = self.store;
-        let is_due = (self.changed && wall >= not_before) || (wall >= at_the_latest && !self.known.is_empty());
+        let is_due = (self.changed && now >= not_before) || (now >= at_the_latest && !self.known.is_empty());
         if self.storing || !is_due {
             return None;
         }
         (self.changed, self.storing) = (false, true);
-        self.store = (wall, WallTime(wall.0.saturating_add(STORE_EVERY)));
+        self.store = (now, now.after(STORE_EVERY));
         serde_json::to_vec(&self.known.iter().collect::<Vec<_>>()).ok()
     }
 
     /// It was stored, or could not be and is tried again later.
-    pub fn has_stored(&mut self, is_stored: bool, wall: WallTime) {
+    pub fn has_stored(&mut self, is_stored: bool, now: Moment) {
         self.storing = false;
         if !is_stored {
             self.changed = true;
-            self.store.0 = WallTime(wall.0.saturating_add(TRY_AGAIN));
+            self.store.0 = now.after(TRY_AGAIN);
         }
     }
 
@@ -197,9 +216,9 @@ mod tests {
         let mut known = Acquaintances::default();
         let all: Vec<_> = (0..4).map(|number| member(number, Liveness::Alive)).collect();
         assert!(known.look(&all, &BTreeMap::new(), at(0)).is_some(), "it is stored at once");
-        known.has_stored(true, at(0).wall);
+        known.has_stored(true, at(0).moment);
         assert!(known.look(&all, &BTreeMap::new(), at(3_600_000)).is_some(), "and from time to time");
-        known.has_stored(true, at(0).wall);
+        known.has_stored(true, at(0).moment);
         let left = all[..2].to_vec();
         let how = [(ap(2), (Parting::Left, at(3_600_000).moment)), (ap(3), (Parting::Dead, at(3_600_000).moment))].into();
         let stored = known.look(&left, &how, at(3_700_000)).unwrap();
@@ -222,7 +241,7 @@ mod tests {
     fn one_that_is_back_is_a_member_as_before() {
         let (mut known, mut here, _) = parted();
         here.push(member(3, Liveness::Alive));
-        known.has_stored(true, at(0).wall);
+        known.has_stored(true, at(0).moment);
         assert!(known.look(&here, &BTreeMap::new(), at(3_800_000)).is_some());
         assert_eq!(
             known.with_parted(here.clone(), at(3_800_000).wall).iter().filter(|member| member.liveness == Liveness::Dead).count(),
@@ -252,6 +271,10 @@ mod tests {
     fn a_month_is_remembered_and_not_more_members_than_fit() {
         let (mut known, here, _) = parted();
         known.look(&here, &BTreeMap::new(), at(31 * DAY));
+        assert_eq!(known.absent(&query(0), &here, &[]).len(), 2, "a clock may be wrong once");
+        known.look(&here, &BTreeMap::new(), at(31 * DAY + TIDY_EVERY - 1));
+        assert_eq!(known.absent(&query(0), &here, &[]).len(), 2);
+        known.look(&here, &BTreeMap::new(), at(31 * DAY + TIDY_EVERY));
         assert!(known.absent(&query(0), &here, &[]).is_empty());
         let many: Vec<_> = (0..MAX_KNOWN + 9)
             .map(|number| {
@@ -260,7 +283,22 @@ mod tests {
                 MemberView { access_point: AccessPoint(key), ..member(1, Liveness::Alive) }
             })
             .collect();
-        known.look(&many, &BTreeMap::new(), at(31 * DAY));
+        known.look(&many, &BTreeMap::new(), at(32 * DAY));
         assert_eq!(known.known.len(), MAX_KNOWN);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_neither_has_anybody_forgotten_nor_stops_storing() {
+        let (mut known, here, _) = parted();
+        known.has_stored(true, at(0).moment);
+        // For a minute it is two months ahead.
+        let ahead = |ms| Now { wall: WallTime(BEGIN + ms + 60 * DAY), ..at(ms) };
+        assert!(known.look(&here[..1], &BTreeMap::new(), ahead(8_000_000)).is_some(), "another one parted");
+        known.has_stored(false, ahead(8_000_000).moment);
+        assert!(known.look(&here, &BTreeMap::new(), at(8_060_000)).is_some(), "what failed is stored again a minute later");
+        known.has_stored(true, at(8_060_000).moment);
+        assert!(known.look(&here, &BTreeMap::new(), at(8_660_000)).is_some(), "and what changes from time to time");
+        known.look(&here, &BTreeMap::new(), at(20_000_000));
+        assert_eq!(known.known.len(), 3);
     }
 }

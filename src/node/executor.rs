@@ -33,7 +33,7 @@ use nearcrawl_core::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
-    address::SeenAt,
+    address::{DeniedRanges, SeenAt},
     edition::Edition,
     exported::{ExportOf, ExportQuery},
     fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
@@ -269,6 +269,11 @@ impl Executor {
     /// Connections to web servers that are open.
     pub fn open_connections(&self) -> u64 {
         self.web.fetcher.open_connections() as u64
+    }
+
+    /// The ranges that nothing is sent to; a change of them holds here, too.
+    pub fn denied_ranges(&self) -> DeniedRanges {
+        self.web.denied.clone()
     }
 
     /// The bytes of all connections to web servers.

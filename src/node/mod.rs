@@ -59,6 +59,7 @@ mod request_notes;
 mod requests_made;
 mod revisit;
 pub mod run;
+mod scope_keeping;
 mod setup;
 mod snapshot_store;
 mod snapshot_transfer;

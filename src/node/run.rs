@@ -26,6 +26,7 @@ use super::{
     reader_opt_outs::{self, ReaderOptOuts},
     reload::{self, Reloads, Reread},
     requests_made::{self, RequestsAsker},
+    scope_keeping::ScopeKeeping,
     setup::{self, WebClients},
     snapshot_store::{Beginning, SnapshotStore},
     start_checks::{MIN_FREE, StartChecks},
@@ -118,6 +119,7 @@ struct Daemon {
     allowance: OperatorAllowance,
     totals: ToldTotals,
     pins: Pins,
+    scope_keeping: ScopeKeeping,
     acquaintances: Acquaintances,
     changes: Changes,
     crawler: Crawler,
@@ -155,7 +157,6 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     // Until a swarm has let us in there is no key; nothing is fetched before, so any will do.
     let provisional = secrets.map_or_else(setup::new_secrets, Ok)?;
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
-    let denied = web.denied.clone();
     let (executor, inbox) = begun_executor(&config, web, &store, swarm, &snapshots)?;
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
@@ -172,6 +173,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         acquaintances: Acquaintances::begin(persisted.acquaintances.as_deref()),
         pins: Pins::begin(persisted.pins.clone()),
         totals: ToldTotals::begin(persisted.totals.as_deref(), clock::now()),
+        denied: executor.denied_ranges(),
         config,
         identity,
         persisted,
@@ -186,13 +188,13 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         changes: Changes::default(),
         crawler,
         executor,
+        scope_keeping: ScopeKeeping::default(),
         connected: BTreeSet::new(),
         called: 0,
         certain: VecDeque::new(),
         finished: false,
         fault: FaultInjection::of_environment(),
         reloads,
-        denied,
         settings: local.settings,
         reader_opt_outs: ReaderOptOuts::new(Instant::now().into_std()),
     };
@@ -205,13 +207,6 @@ fn handler(config: &Config, secrets: Option<SwarmSecrets>, executor: &Executor, 
     handler.own_addresses(executor.own_addresses());
     handler.token_is_in(local.token.as_ref().map(Token::file));
     handler
-}
-
-/// What was in scope at any time could not be stored.
-fn not_remembered(why: &str) {
-    tracing::warn!(
-        "what is in scope now was not stored ({why}): if it is taken out before the next start, hosts found by it are asked again then"
-    );
 }
 
 /// What was remembered. What is in scope now was so from now on.
@@ -458,10 +453,9 @@ impl Daemon {
                 tracing::info!("SIGHUP: other rules on hosts hold from now on: {}", reload::in_words(&self.config));
                 self.denied.replace(self.config.crawl.deny_ranges.clone());
                 self.handler.rules_changed(&self.config);
-                if self.persisted.ever_in_scope.add(&scope)
-                    && !self.housekeeping.give(Chore::EverInScope(self.persisted.ever_in_scope.clone()))
-                {
-                    not_remembered("the disk does not answer");
+                if self.persisted.ever_in_scope.add(&scope) {
+                    self.scope_keeping.has_grown();
+                    self.keep_scope();
                 }
                 let ever = self.persisted.ever_in_scope.clone();
                 self.hear(Event::Scope(Box::new(Scope { ever, ..scope })));
@@ -533,6 +527,26 @@ impl Daemon {
         let look = self.allowance.look(clock::now().wall, std::time::Instant::now());
         self.handler.allowance(self.allowance.whole_view(self.executor.resolver(), clock::now().wall, transfers()));
         for event in look.events {
+        self.keep_scope();
+    }
+
+    fn scope_kept(&mut self, kept: Result<(), String>) {
+        if let Err(why) = &kept {
+            tracing::warn!(
+                "what is in scope now was not stored, and is tried again in a few seconds; if it is taken out before that and the next start, \
+                 hosts found by it are asked again then: {why}"
+            );
+        }
+        self.scope_keeping.has_stored(kept.is_ok());
+    }
+
+    /// Has what was ever in scope stored, if it is not.
+    fn keep_scope(&mut self) {
+        let due = self.scope_keeping.next(&self.persisted.ever_in_scope);
+        // Without room for the chore it is stored a few seconds later.
+        if due.is_some_and(|due| !self.housekeeping.give(Chore::EverInScope(due))) {
+            self.scope_keeping.has_stored(false);
+        }
             self.hear(event);
         }
         if look.stop {
@@ -559,7 +573,7 @@ impl Daemon {
         let (now, members) = (clock::now(), self.crawler.view().members());
         let due = self.acquaintances.look(&members, self.crawler.parted(), now);
         if due.is_some_and(|due| !self.housekeeping.give(Chore::Acquaintances(due))) {
-            self.acquaintances.has_stored(false, now.wall);
+            self.acquaintances.has_stored(false, now.moment);
         }
     }
 
@@ -598,10 +612,7 @@ impl Daemon {
                 if let Err(why) = &kept {
                     tracing::warn!("which members were here lately could not be stored, and is tried again in a minute: {why}");
                 }
-                self.acquaintances.has_stored(kept.is_ok(), clock::now().wall);
-            }
-            Done::EverInScope(kept) => {
-                let _ = kept.map_err(|why| not_remembered(&why));
+                self.acquaintances.has_stored(kept.is_ok(), clock::now().moment);
             }
             Done::Pins(kept) => {
                 let (changed, next) = self.pins.has_stored(kept);
@@ -610,6 +621,7 @@ impl Daemon {
                 }
                 self.keep_pins(next);
             }
+            Done::EverInScope(kept) => self.scope_kept(kept),
             Done::Allowance(kept) => {
                 let stored = kept.is_ok();
                 self.allowance.kept(kept, std::time::Instant::now());
@@ -624,7 +636,7 @@ impl Daemon {
 
     /// Takes in what comes of all chores that were given.
     async fn chores_done(&mut self, chores: &mut mpsc::Receiver<Done>) {
-        while self.measuring || self.keeping || self.allowance.is_keeping() {
+        while self.measuring || self.keeping || self.scope_keeping.is_storing() || self.allowance.is_keeping() {
             let Some(done) = chores.recv().await else { return };
             if let Err(why) = self.chore_done(done) {
                 tracing::warn!("the last writes before the end failed: {why}");
