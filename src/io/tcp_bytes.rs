@@ -24,11 +24,12 @@ const SEGMENT: u64 = 1_400;
 pub struct TcpBytes {
     socket: RawFd,
     ip_header: u64,
-    /// Payload that was read and written.
+    /// Payload that is counted: what was read and written, and what was sent again.
     moved: u64,
     begun: Option<Totals>,
-    /// Segments whose headers are counted.
+    /// Segments whose headers are counted, and payload that is counted because it was sent again.
     segments: u32,
+    again: u64,
 }
 
 /// What the kernel has counted so far.
@@ -36,6 +37,8 @@ pub struct TcpBytes {
 struct Totals {
     /// Payload, both ways; what was sent twice counts twice.
     payload: u64,
+    /// Payload that was sent again, once for each time.
+    again: u64,
     /// Segments, both ways, those without payload among them.
     segments: u32,
     has_times: bool,
@@ -47,22 +50,38 @@ impl TcpBytes {
         let socket = socket.as_raw_fd();
         let ip_header = if peer.is_some_and(|peer| peer.is_ipv6()) { 40 } else { 20 };
         let begun = totals(socket);
-        TcpBytes { socket, ip_header, moved: 0, begun, segments: begun.map_or(0, |begun| begun.segments) }
+        TcpBytes {
+            socket,
+            ip_header,
+            moved: 0,
+            begun,
+            segments: begun.map_or(0, |begun| begun.segments),
+            again: begun.map_or(0, |begun| begun.again),
+        }
     }
 
-    /// So many bytes have just been read or written: they, and the headers of all segments since it was last asked. Where the kernel does not
-    /// tell, with a header and half an acknowledgement for each segment.
+    /// So many bytes have just been read or written: they, what was sent again, and the headers of all segments since it was last asked. Where the
+    /// kernel does not tell, with a header and half an acknowledgement for each segment.
     pub fn more(&mut self, moved: u64) -> u64 {
         let Some(now) = self.begun.and_then(|_| totals(self.socket)) else {
             return moved + moved.div_ceil(SEGMENT) * (self.header(true) * 3 / 2);
         };
-        self.moved += moved;
-        moved + self.headers(now)
+        self.grown(moved, now)
+    }
+
+    /// So many bytes, and what the kernel has counted besides.
+    fn grown(&mut self, moved: u64, now: Totals) -> u64 {
+        let again = now.again.saturating_sub(std::mem::replace(&mut self.again, now.again));
+        self.moved += moved + again;
+        moved + again + self.headers(now)
     }
 
     /// The connection ends: what came and was not read, what was sent again, and the last acknowledgements.
     pub fn rest(&mut self) -> u64 {
-        let Some((begun, now)) = self.begun.zip(totals(self.socket)) else { return 0 };
+        self.begun.zip(totals(self.socket)).map_or(0, |(begun, now)| self.left(begun, now))
+    }
+
+    fn left(&mut self, begun: Totals, now: Totals) -> u64 {
         let payload = now.payload.saturating_sub(begun.payload).saturating_sub(self.moved);
         self.moved += payload;
         payload + self.headers(now)
@@ -85,9 +104,10 @@ fn totals(socket: RawFd) -> Option<Totals> {
     let mut len = libc::socklen_t::try_from(size_of::<libc::tcp_info>()).ok()?;
     // SAFETY: the kernel writes at most `len` bytes behind the first pointer, and their number behind the second.
     let answer = unsafe { libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut len) };
-    let counts_sent = len as usize >= offset_of!(libc::tcp_info, tcpi_bytes_sent) + size_of::<u64>();
+    let counts_sent = len as usize >= offset_of!(libc::tcp_info, tcpi_bytes_retrans) + size_of::<u64>();
     (answer == 0 && counts_sent).then(|| Totals {
         payload: info.tcpi_bytes_sent + info.tcpi_bytes_received,
+        again: info.tcpi_bytes_retrans,
         segments: info.tcpi_segs_out.wrapping_add(info.tcpi_segs_in),
         has_times: info.tcpi_options & HAS_TIMES != 0,
     })
@@ -128,8 +148,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sent_again_is_counted_when_it_is_sent_and_once() {
+        let begun = Totals { payload: 1_000, again: 100, segments: 7, has_times: true };
+        let mut counted = TcpBytes { socket: -1, ip_header: 20, moved: 0, begun: Some(begun), segments: 7, again: 100 };
+        // 4,200 bytes were written, of which 2,800 went twice, in five segments; 20 that came are not read yet.
+        let now = Totals { payload: 1_000 + 4_200 + 2_800 + 20, again: 2_900, segments: 12, ..begun };
+        assert_eq!(counted.grown(4_200, now), 4_200 + 2_800 + 5 * 66);
+        assert_eq!(counted.grown(0, now), 0);
+        assert_eq!(counted.left(begun, now), 20);
+        assert_eq!(counted.left(begun, now), 0);
+    }
+
+    #[test]
     fn where_the_kernel_does_not_tell_headers_are_estimated() {
-        let mut counted = TcpBytes { socket: -1, ip_header: 20, moved: 0, begun: None, segments: 0 };
+        let mut counted = TcpBytes { socket: -1, ip_header: 20, moved: 0, begun: None, segments: 0, again: 0 };
         assert_eq!(counted.more(1_400), 1_400 + 99);
         assert_eq!(counted.more(0), 0);
     }

@@ -729,6 +729,13 @@ impl Executor {
 
     async fn end(&mut self) {
         self.web.fetcher.close_all().await;
+    /// Closes every connection to a web server, and opens no other.
+    pub fn close_web(&self) -> impl Future<Output = ()> + use<> {
+        self.wire().close(true);
+        let fetcher = self.web.fetcher.clone();
+        async move { fetcher.close_all().await }
+    }
+
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
         if let Some(requests) = self.requests.take() {

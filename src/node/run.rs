@@ -84,6 +84,9 @@ const REMEMBER_EVERY: Duration = Duration::from_secs(5);
 const KEEP_WITHIN: Duration = Duration::from_secs(5);
 
 /// With more commands than this outside of a full queue to the store the daemon ends: the disk does not come back.
+/// And so long for its connections to end.
+const CLOSE_WITHIN: Duration = Duration::from_secs(3);
+
 const MAX_BEHIND: usize = 1 << 16;
 
 /// The pause after which a member is to ask again if the store is stalled, in milliseconds.
@@ -384,22 +387,25 @@ impl Daemon {
                 }
             }
         }
-        self.end(&mut chores).await;
+        self.end(&mut chores, &mut swarm).await;
         Ok(())
     }
 
     /// The loop has ended: keeps what is not kept yet, and closes everything.
-    async fn end(&mut self, chores: &mut mpsc::Receiver<Done>) {
+    async fn end(&mut self, chores: &mut mpsc::Receiver<Done>, swarm: &mut mpsc::Receiver<SwarmEvent>) {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         self.remember();
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         if let Some(kept) = self.allowance.end(clock::now().wall) {
-            let _ = self.housekeeping.give(Chore::Allowance(Box::new(kept)));
-        }
-        let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         // The last messages (farewells, released claims) still have to be sent.
         sleep(Duration::from_millis(300)).await;
         self.executor.tell(SwarmCommand::Stop);
+        // The last bytes of a connection are counted when it ends: that is before it is stored how many there were.
+        let (web_closed, swarm_ended) = (self.executor.close_web(), async { while swarm.recv().await.is_some() {} });
+        let _ = timeout(CLOSE_WITHIN, async { tokio::join!(web_closed, swarm_ended) }).await;
+            let _ = self.housekeeping.give(Chore::Allowance(Box::new(kept)));
+        }
+        let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         self.executor.rest().await;
         tracing::info!("stopped");
     }

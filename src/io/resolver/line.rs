@@ -18,9 +18,9 @@ use std::{
 };
 use tokio::net::{TcpSocket, UdpSocket};
 
-/// What IP and UDP add to each datagram, in bytes.
-const HEADERS_V4: u64 = 28;
-const HEADERS_V6: u64 = 48;
+/// What Ethernet, IP and UDP add to each datagram, in bytes: what interfaces count, as with connections.
+const HEADERS_V4: u64 = 42;
+const HEADERS_V6: u64 = 62;
 
 /// How long a connection to a name server may take to stand if nothing is said.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
