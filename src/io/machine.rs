@@ -29,12 +29,13 @@ pub fn own_address() -> Option<IpAddr> {
     socket.local_addr().ok().map(|address: SocketAddr| address.ip())
 }
 
-/// The addresses of this machine's network interfaces but for loopback ones; none if the system does not tell.
-pub fn interface_addresses() -> Vec<IpAddr> {
+/// The addresses of this machine's network interfaces but for loopback ones; none if the system does not tell. That it has no other ones is an
+/// empty list.
+pub fn interface_addresses() -> Option<Vec<IpAddr>> {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: getifaddrs writes the head of a list that it allocates to the address that it is given, which is that of a local variable.
     if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
-        return Vec::new();
+        return None;
     }
     let mut found = Vec::new();
     let mut next = first;
@@ -47,7 +48,7 @@ pub fn interface_addresses() -> Vec<IpAddr> {
     unsafe { libc::freeifaddrs(first) };
     found.sort_unstable();
     found.dedup();
-    found
+    Some(found)
 }
 
 /// The address of one entry of that list, if it is one of IP.
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_address_by_which_the_machine_sends_is_one_of_its_interfaces() {
-        let all = interface_addresses();
+        let all = interface_addresses().unwrap();
         assert!(all.iter().all(|address| !address.is_loopback()), "{all:?}");
         // Without a route there is none.
         if let Some(own) = own_address().filter(|own| !own.is_loopback()) {

@@ -249,7 +249,12 @@ impl Executor {
     /// Neither is one at the addresses of this machine's interfaces, which may change while it runs. Ranges that the operator opened are left
     /// out: a laboratory's servers may be on this machine.
     pub fn look_at_interfaces(&mut self, opened: &[IpNetwork]) {
-        let mut here = machine::interface_addresses();
+        self.interfaces_are(machine::interface_addresses(), opened);
+    }
+
+    /// The machine's interfaces have these addresses; none if the system does not tell now: then they are as it told them last.
+    fn interfaces_are(&mut self, told: Option<Vec<IpAddr>>, opened: &[IpNetwork]) {
+        let Some(mut here) = told else { return };
         here.retain(|address| !opened.iter().any(|range| range.contains(*address)));
         if here != self.own.1 {
             self.own.1 = here;

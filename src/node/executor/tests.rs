@@ -253,3 +253,22 @@ async fn the_journals_of_some_thousand_subnets_are_loaded_without_a_backlog_at_t
     }
     assert!(most < 1_024, "{most} commands did not fit into the queue");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn addresses_of_interfaces_have_no_servers_but_in_ranges_that_are_opened_and_stay_known_when_they_cannot_be_read() {
+    let mut bench = Bench::new().await;
+    let opened = ["127.0.0.0/8".parse().unwrap()];
+    let at = |text: &str| text.parse::<IpAddr>().unwrap();
+    let (here, seen) = (vec![bench.site.address.ip(), at("192.0.2.7"), at("2001:db8::7")], at("203.0.113.9"));
+    bench.executor.is_seen_at(&[seen]);
+    bench.executor.interfaces_are(Some(here.clone()), &opened);
+    assert_eq!(bench.executor.own_addresses().get(), [seen, here[1], here[2]]);
+    assert!(matches!(bench.fetched().await, FetchOutcome::Page { .. }), "a laboratory's server on this machine");
+    bench.executor.interfaces_are(None, &opened);
+    assert_eq!(bench.executor.own_addresses().get(), [seen, here[1], here[2]], "the system did not tell");
+    bench.executor.interfaces_are(Some(here[..1].to_vec()), &[]);
+    assert_eq!(bench.executor.own_addresses().get(), [seen, here[0]]);
+    assert_eq!(bench.fetched().await, FetchOutcome::Failed(FetchError::ForbiddenAddress));
+    bench.executor.interfaces_are(Some(Vec::new()), &[]);
+    assert_eq!(bench.executor.own_addresses().get(), [seen]);
+}
