@@ -284,7 +284,7 @@ mod tests {
         let mut book = Book::<(), ()>::default();
         let mut comparing = Comparing::default();
         // How often in ten minutes, when each answer is that all is the same.
-        let mut often = |book: &Book<(), ()>, from: u64| {
+        let often = |comparing: &mut Comparing, book: &Book<(), ()>, from: u64| {
             let asked = (from..from + 600).filter(|second| {
                 let turn = comparing.next(Moment(second * 1_000), me, book, others);
                 turn.iter().for_each(|_| comparing.was_equal());
@@ -292,15 +292,23 @@ mod tests {
             });
             asked.collect::<Vec<_>>()
         };
-        assert!(often(&book, 0).is_empty(), "nobody is asked about nothing");
+        assert!(often(&mut comparing, &book, 0).is_empty(), "nobody is asked about nothing");
         let head = StatementHead { id: StatementId([7; 16]), revision: 1, digest: [1; 16] };
         book.keep(Arc::new(Kept { statement: (), signed: (), head }), true);
-        let first = often(&book, 1_000);
-        assert!(first.len() <= 13 && first.windows(2).all(|pair| pair[1] - pair[0] <= MAX_COMPARE_EVERY / 1_000), "{first:?}");
+        let first = often(&mut comparing, &book, 1_000);
+        let pauses = |asked: &[u64]| asked.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
+        // The pause doubles up to a minute, and stays there.
+        assert_eq!(pauses(&first)[..5], [5, 10, 20, 40, 60], "{first:?}");
+        assert!((11..=13).contains(&first.len()) && pauses(&first)[4..].iter().all(|pause| *pause == 60), "{first:?}");
+        // A member has others.
+        let last = Moment(1_600_000);
+        comparing.differed(last);
+        let again = often(&mut comparing, &book, 1_600);
+        assert_eq!((again[0] <= 1_605, &pauses(&again)[..3]), (true, &[5, 10, 20][..]), "what differs is compared soon: {again:?}");
         book.drop_one(&head.id);
         book.keep(Arc::new(Kept { statement: (), signed: (), head }), true);
-        let soon = often(&book, 2_000);
-        assert!(soon[0] <= 2_005 && soon[1] - soon[0] <= 10, "what is new here is compared as soon as ever: {soon:?}");
+        let soon = often(&mut comparing, &book, 2_200);
+        assert!(soon[0] <= 2_205 && pauses(&soon)[..3] == [5, 10, 20], "what is new here is compared as soon as ever: {soon:?}");
     }
 }
 
