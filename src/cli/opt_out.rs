@@ -37,7 +37,8 @@ const ADD_EXAMPLES: &str = "Examples:\n  \
     nearcrawl opt-out add museum.or.ke --proof file\n  \
     nearcrawl opt-out add museum.or.ke --member /ip4/192.0.2.7/tcp/4817\n  \
     nearcrawl opt-out add 192.0.2.0/24 --proof order\n\n\
-    --member says so to any member over the network: no daemon is needed here.\n\n\
+    --member says so to any member over the network: no daemon is needed here. A file is looked for by the member that looks after the server \
+    only: another one says which that is.\n\n\
     The proof is published first:\n  \
     txt    a TXT record at _nearcrawl.HOST that says no-crawl\n         \
     (with --domain: no-crawl domain)\n  \
@@ -126,8 +127,9 @@ async fn say(args: &OptOutArgs, stops: bool) -> Result<OptOutView, CommandError>
 /// Has a member look for the proof, over the network.
 async fn say_to_member(member: &str, key: OptOutKey, stops: bool) -> Result<OptOutView, CommandError> {
     let unavailable = |why: NoResults| {
-        CommandError::new(Exit::Unavailable, why.to_string())
-            .hint("any member of the swarm may be asked; a member's address is like /ip4/192.0.2.7/tcp/4817")
+        CommandError::new(Exit::Unavailable, why.to_string()).hint(
+            "any member looks for a record, the one that looks after the server for a file; an address is like /ip4/192.0.2.7/tcp/4817",
+        )
     };
     match ask_public(member.trim(), PublicRequest::OptOut(key, stops), PATIENCE).await {
         Ok(PublicResponse::OptOut(said)) => {

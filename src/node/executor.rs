@@ -6,7 +6,7 @@ use super::{
     peer_transfers::{self, PeerQuestion},
     probes_told::{self, ProbesAsker},
     query::{MeasureError, MeasureReply, NoProbesError, Reply},
-    reader_opt_outs,
+    reader_opt_outs::{self, ProofTurn},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
     request_notes::Note,
     requests_made::{self, ReaderTurns, RequestsAsker, Searches},
@@ -57,7 +57,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    sync::{Semaphore, mpsc, oneshot},
     task::JoinSet,
 };
 
@@ -271,14 +271,14 @@ impl Executor {
         self.web.seen_at.clone()
     }
 
-    /// Connections to web servers that are open.
-    pub fn open_connections(&self) -> u64 {
-        self.web.fetcher.open_connections() as u64
-    }
-
     /// The ranges that nothing is sent to; a change of them holds here, too.
     pub fn denied_ranges(&self) -> DeniedRanges {
         self.web.denied.clone()
+    }
+
+    /// Connections to web servers that are open.
+    pub fn open_connections(&self) -> u64 {
+        self.web.fetcher.open_connections() as u64
     }
 
     /// The bytes of all connections to web servers.
@@ -413,7 +413,8 @@ impl Executor {
                 });
                 self.spawn_told(async move { Some(revisiting.await) });
             }
-            WebCommand::LookForProof { question, key } => self.look_for_proof(question, key),
+            WebCommand::LookForProof { question, key, at } => self.look_for_proof(question, key, at),
+            WebCommand::LocateProof { question, host } => self.locate_proof(question, host),
             WebCommand::CloseConnection(address) => {
                 let fetcher = self.web.fetcher.clone();
                 self.spawn(TaskKind::Close, None, async move {
@@ -425,11 +426,19 @@ impl Executor {
     }
 
     /// Looks for the proof of an opt-out: a record in the DNS, or a file.
-    fn look_for_proof(&mut self, question: QuestionId, key: OptOutKey) {
+    fn look_for_proof(&mut self, question: QuestionId, key: OptOutKey, at: Option<IpAddr>) {
         let (web, log) = (self.web.clone(), self.requests.clone());
         let looked = move |found| Event::OptOut(OptOutEvent::Looked { question, found });
         let crashed = looked(ProofLook::Unclear("nearcrawl itself failed while it looked".to_owned()));
-        self.spawn(TaskKind::Proof, Some(crashed), async move { Some(looked(opt_out_proofs::look(&web, log.as_ref(), &key).await)) });
+        self.spawn(TaskKind::Proof, Some(crashed), async move { Some(looked(opt_out_proofs::look(&web, log.as_ref(), &key, at).await)) });
+    }
+
+    /// Looks a host up whose opt-out a reader wants to be looked for.
+    fn locate_proof(&mut self, question: QuestionId, host: Host) {
+        let (web, log) = (self.web.clone(), self.requests.clone());
+        let located = move |address| Event::OptOut(OptOutEvent::Located { question, address });
+        let crashed = located(Err("nearcrawl itself failed while it looked".to_owned()));
+        self.spawn(TaskKind::Proof, Some(crashed), async move { Some(located(opt_out_proofs::locate(&web, log.as_ref(), &host).await)) });
     }
 
     fn tell_peers(&mut self, command: PeerCommand) -> Option<Event> {
@@ -561,7 +570,7 @@ impl Executor {
     }
 
     /// Tells the owner of a web site what came of an opt-out, when it has come.
-    pub fn answer_opt_out(&mut self, ticket: Ticket, said: oneshot::Receiver<Result<OptOutView, String>>, turn: OwnedSemaphorePermit) {
+    pub fn answer_opt_out(&mut self, ticket: Ticket, said: oneshot::Receiver<Result<OptOutView, String>>, turn: ProofTurn) {
         let swarm = self.swarm.clone();
         self.spawn_told(async move {
             let said = tasks::run(TaskKind::ReaderRelay, said).await;
@@ -720,6 +729,13 @@ impl Executor {
         });
     }
 
+    /// Closes every connection to a web server, and opens no other.
+    pub fn close_web(&self) -> impl Future<Output = ()> + use<> {
+        self.wire().close(true);
+        let fetcher = self.web.fetcher.clone();
+        async move { fetcher.close_all().await }
+    }
+
     /// Closes every connection and ends every task.
     pub async fn rest(&mut self) {
         self.end().await;
@@ -734,13 +750,6 @@ impl Executor {
 
     async fn end(&mut self) {
         self.web.fetcher.close_all().await;
-    /// Closes every connection to a web server, and opens no other.
-    pub fn close_web(&self) -> impl Future<Output = ()> + use<> {
-        self.wire().close(true);
-        let fetcher = self.web.fetcher.clone();
-        async move { fetcher.close_all().await }
-    }
-
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
         if let Some(requests) = self.requests.take() {

@@ -19,12 +19,12 @@ const MAX_ASKED: usize = 2;
 /// Characters of what was found instead that are repeated.
 const MAX_QUOTED: usize = 80;
 
-/// Looks for a proof.
-pub async fn look(web: &WebClients, log: Option<&RequestLog>, key: &OptOutKey) -> ProofLook {
+/// Looks for a proof; for a file at this address, or where its host is looked up to be.
+pub async fn look(web: &WebClients, log: Option<&RequestLog>, key: &OptOutKey, at: Option<IpAddr>) -> ProofLook {
     match (key.proof, &key.subject) {
         (OptOutProof::Txt, OptOutSubject::Host(name)) => look_for_record(web, log, name, false).await,
         (OptOutProof::Txt, OptOutSubject::Domain(name)) => look_for_record(web, log, name, true).await,
-        (OptOutProof::File, OptOutSubject::Host(name)) => look_for_file(web, log, name).await,
+        (OptOutProof::File, OptOutSubject::Host(name)) => look_for_file(web, log, name, at).await,
         _ => ProofLook::Unclear("there is no such proof".to_owned()),
     }
 }
@@ -65,18 +65,27 @@ enum Found {
     Unclear(String),
 }
 
-async fn look_for_file(web: &WebClients, log: Option<&RequestLog>, host: &Host) -> ProofLook {
+/// The address of a host; else why there is none.
+pub async fn locate(web: &WebClients, log: Option<&RequestLog>, host: &Host) -> Result<IpAddr, String> {
     let note = Note::lookup(log, host);
     let answer = web.resolver.resolve(host, None).await;
     note.resolved(&answer);
-    let located = match answer {
-        Ok(located) => located,
-        Err(why) => return ProofLook::Unclear(format!("{host}: {why}")),
+    answer.map(|located| located.address).map_err(|why| format!("{host}: {why}"))
+}
+
+async fn look_for_file(web: &WebClients, log: Option<&RequestLog>, host: &Host, at: Option<IpAddr>) -> ProofLook {
+    let located = match at {
+        Some(address) => Ok(address),
+        None => locate(web, log, host).await,
+    };
+    let address = match located {
+        Ok(address) => address,
+        Err(why) => return ProofLook::Unclear(why),
     };
     let mut found = Vec::new();
     for (scheme, port) in PLACES {
         let Ok(url) = PageUrl::parse(&format!("{scheme}://{host}:{port}{PROOF_PATH}")) else { continue };
-        if let Some(one) = ask(web, log, url, located.address).await {
+        if let Some(one) = ask(web, log, url, address).await {
             found.push(one);
         }
         if found.len() == MAX_ASKED || matches!(found.last(), Some(Found::Proof)) {

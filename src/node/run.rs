@@ -65,6 +65,7 @@ use nearcrawl_model::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    net::IpAddr,
     sync::Arc,
     time::Duration,
 };
@@ -83,10 +84,10 @@ const REMEMBER_EVERY: Duration = Duration::from_secs(5);
 /// At its end the daemon waits so long for what is kept for the next start.
 const KEEP_WITHIN: Duration = Duration::from_secs(5);
 
-/// With more commands than this outside of a full queue to the store the daemon ends: the disk does not come back.
 /// And so long for its connections to end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 
+/// With more commands than this outside of a full queue to the store the daemon ends: the disk does not come back.
 const MAX_BEHIND: usize = 1 << 16;
 
 /// The pause after which a member is to ask again if the store is stalled, in milliseconds.
@@ -118,11 +119,11 @@ struct Daemon {
     /// Whether the sizes on disk are being measured, and the members stored.
     measuring: bool,
     keeping: bool,
+    scope_keeping: ScopeKeeping,
     seeding: Seeding,
     allowance: OperatorAllowance,
     totals: ToldTotals,
     pins: Pins,
-    scope_keeping: ScopeKeeping,
     acquaintances: Acquaintances,
     changes: Changes,
     crawler: Crawler,
@@ -172,11 +173,11 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     let (housekeeping, chores) = Housekeeping::start(store, config.clone());
     let mut daemon = Daemon {
         handler: handler(&config, secrets, &executor, &local),
+        denied: executor.denied_ranges(),
         allowance: OperatorAllowance::new(&config, persisted.allowance.clone(), executor.wire(), executor.swarm_meter()),
         acquaintances: Acquaintances::begin(persisted.acquaintances.as_deref()),
         pins: Pins::begin(persisted.pins.clone()),
         totals: ToldTotals::begin(persisted.totals.as_deref(), clock::now()),
-        denied: executor.denied_ranges(),
         config,
         identity,
         persisted,
@@ -187,11 +188,11 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         admitting: false,
         measuring: false,
         keeping: false,
+        scope_keeping: ScopeKeeping::default(),
         seeding: Seeding::default(),
         changes: Changes::default(),
         crawler,
         executor,
-        scope_keeping: ScopeKeeping::default(),
         connected: BTreeSet::new(),
         called: 0,
         certain: VecDeque::new(),
@@ -396,13 +397,13 @@ impl Daemon {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
         self.remember();
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
-        if let Some(kept) = self.allowance.end(clock::now().wall) {
         // The last messages (farewells, released claims) still have to be sent.
         sleep(Duration::from_millis(300)).await;
         self.executor.tell(SwarmCommand::Stop);
         // The last bytes of a connection are counted when it ends: that is before it is stored how many there were.
         let (web_closed, swarm_ended) = (self.executor.close_web(), async { while swarm.recv().await.is_some() {} });
         let _ = timeout(CLOSE_WITHIN, async { tokio::join!(web_closed, swarm_ended) }).await;
+        if let Some(kept) = self.allowance.end(clock::now().wall) {
             let _ = self.housekeeping.give(Chore::Allowance(Box::new(kept)));
         }
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
@@ -526,13 +527,6 @@ impl Daemon {
         if !self.keeping && (members != self.persisted.members || addresses != self.persisted.addresses) {
             self.keeping = self.housekeeping.give(Chore::Members { members, addresses });
         }
-    }
-
-    /// Tells the crawler what its operator lets it do now, and has kept how much of that is used.
-    fn look_at_allowance(&mut self) {
-        let look = self.allowance.look(clock::now().wall, std::time::Instant::now());
-        self.handler.allowance(self.allowance.whole_view(self.executor.resolver(), clock::now().wall, transfers()));
-        for event in look.events {
         self.keep_scope();
     }
 
@@ -553,6 +547,13 @@ impl Daemon {
         if due.is_some_and(|due| !self.housekeeping.give(Chore::EverInScope(due))) {
             self.scope_keeping.has_stored(false);
         }
+    }
+
+    /// Tells the crawler what its operator lets it do now, and has kept how much of that is used.
+    fn look_at_allowance(&mut self) {
+        let look = self.allowance.look(clock::now().wall, std::time::Instant::now());
+        self.handler.allowance(self.allowance.whole_view(self.executor.resolver(), clock::now().wall, transfers()));
+        for event in look.events {
             self.hear(event);
         }
         if look.stop {
@@ -620,6 +621,7 @@ impl Daemon {
                 }
                 self.acquaintances.has_stored(kept.is_ok(), clock::now().moment);
             }
+            Done::EverInScope(kept) => self.scope_kept(kept),
             Done::Pins(kept) => {
                 let (changed, next) = self.pins.has_stored(kept);
                 if changed {
@@ -627,7 +629,6 @@ impl Daemon {
                 }
                 self.keep_pins(next);
             }
-            Done::EverInScope(kept) => self.scope_kept(kept),
             Done::Allowance(kept) => {
                 let stored = kept.is_ok();
                 self.allowance.kept(kept, std::time::Instant::now());
@@ -693,7 +694,7 @@ impl Daemon {
             SwarmEvent::Asked { from, ticket, request } => self.hear(Event::Asked { from, ticket, request }),
             SwarmEvent::Answered { question, from, result } => self.hear(Event::Answered { question, from, answer: result.ok() }),
             SwarmEvent::Gossiped { gossip, author, .. } => self.hear(Event::Gossiped { author, gossip }),
-            SwarmEvent::PublicAsked { ticket, request } => self.asked_by_reader(ticket, request),
+            SwarmEvent::PublicAsked { ticket, remote, request } => self.asked_by_reader(ticket, remote, request),
             SwarmEvent::Refused { reason, address: Some(address), .. } => {
                 self.handler.connection_failed(format!("cannot join through {address}: {reason}"))
             }
@@ -747,7 +748,7 @@ impl Daemon {
     }
 
     /// A program that is no member asks.
-    fn asked_by_reader(&mut self, ticket: Ticket, request: PublicRequest) {
+    fn asked_by_reader(&mut self, ticket: Ticket, remote: Option<IpAddr>, request: PublicRequest) {
         let view = self.crawler.view();
         let refused = match &request {
             // Who says no to the swarm may do so at any member.
@@ -783,18 +784,22 @@ impl Daemon {
                 survey.map_or_else(PublicResponse::Refused, |survey| PublicResponse::ProbedSurvey(Box::new(survey)))
             }
             PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(ticket, of, survey),
-            PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader(ticket, key, stops),
+            PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader((ticket, remote), key, stops),
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
     }
 
     /// The owner of a web site says that nothing is to be asked there, or takes that back.
-    fn opt_out_of_reader(&mut self, ticket: Ticket, key: OptOutKey, stops: bool) {
-        match self.reader_opt_outs.take(&key, Instant::now().into_std()) {
+    fn opt_out_of_reader(&mut self, (ticket, remote): (Ticket, Option<IpAddr>), key: OptOutKey, stops: bool) {
+        // What is refused anyway takes no turn.
+        let refused = self.crawler.view().refuses_opt_out(&key, stops).or_else(|| self.handler.is_busy());
+        let turn = refused.map_or_else(|| self.reader_opt_outs.take(remote, &key, Instant::now().into_std()), Err);
+        match turn {
             Err(why) => reader_opt_outs::answer(self.executor.swarm(), ticket, Err(why)),
             Ok(turn) => {
                 let (reply, said) = oneshot::channel();
-                self.answer(Query::SayOptOut { key, stops, reply });
+                let event = self.handler.opt_out_of_reader(key, stops, reply);
+                self.hear(event);
                 self.executor.answer_opt_out(ticket, said, turn);
             }
         }

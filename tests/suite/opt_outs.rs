@@ -78,6 +78,28 @@ async fn all_list(swarm: &mut Swarm, wanted: &[&str], limit: Duration) {
     }
 }
 
+/// Says so to each of the members over the network: one takes it in, the others name it, and the server is asked by that one only.
+async fn said_to_all_and_looked_for_by_one(swarm: &Swarm, host: &str) {
+    let before = swarm.log().len();
+    let (mut taken, mut named) = (0, BTreeSet::new());
+    for daemon in &swarm.daemons {
+        let Ended { code, said, complained } =
+            nearcrawl(&["opt-out", "add", host, "--proof", "file", "--member", &daemon.multiaddress()]).await;
+        if code == Some(0) {
+            assert!(said.contains("is opted out by a file; all members hear of it now"), "{said}");
+            taken += 1;
+        } else {
+            let complained = complained.split_whitespace().collect::<Vec<_>>().join(" ");
+            let at = complained.split_once("say so there (--member ").and_then(|(_, rest)| rest.split_once(')'));
+            named.insert(at.unwrap_or_else(|| panic!("{complained}")).0.to_owned());
+        }
+    }
+    assert_eq!((taken, named.len()), (1, 1), "{named:?}");
+    let looks = swarm.log().requests().into_iter().skip(before).filter(|seen| seen.host == host && seen.path == PROOF_PATH);
+    let sources: BTreeSet<IpAddr> = looks.map(|seen| seen.peer).collect();
+    assert_eq!(sources.len(), 1, "{sources:?}");
+}
+
 #[tokio::test]
 async fn one_no_at_any_member_stops_all_and_is_taken_back_only_when_its_proof_is_gone() {
     let ground = Ground::claim();
@@ -115,8 +137,7 @@ async fn one_no_at_any_member_stops_all_and_is_taken_back_only_when_its_proof_is
     let Ended { code, complained, .. } = nearcrawl(&["opt-out", "add", &second, "--proof", "order", "--member", &member]).await;
     let complained = complained.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(code != Some(0) && complained.contains("an order is given by the operator"), "{complained}");
-    let said = swarm.common.ask(&["opt-out", "add", &second, "--proof", "file", "--member", &member]).await.unwrap();
-    assert!(said.contains("is opted out by a file; all members hear of it now"), "{said}");
+    said_to_all_and_looked_for_by_one(&swarm, &second).await;
     all_list(&mut swarm, &[&second, &first], SOON).await;
     tokio::time::sleep((told_at + SOON).saturating_sub(swarm.log().now())).await;
     let since = swarm.log().len();
@@ -150,6 +171,20 @@ async fn one_no_at_any_member_stops_all_and_is_taken_back_only_when_its_proof_is
     assert!(why.contains("only there it can be withdrawn"), "{why}");
     swarm.cli(0, &["opt-out", "remove", &range, "--proof", "order"]).await;
     all_list(&mut swarm, &[&second, &first], SOON).await;
+
+    // What is not known or may not be asked is refused over the network, too.
+    let member = swarm.daemons[0].multiaddress();
+    let over_the_network = async |arguments: &[&str]| {
+        let Ended { code, complained, .. } = nearcrawl(&[&["opt-out"], arguments, &["--member", &member]].concat()).await;
+        assert_ne!(code, Some(0), "{arguments:?}");
+        complained.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let unknown = over_the_network(&["remove", &host(6)]).await;
+    assert!(unknown.contains(&format!("no opt-out of {} by a txt proof is known here", host(6))), "{unknown}");
+    swarm.cli(0, &["pause"]).await;
+    let resting = over_the_network(&["add", &host(6)]).await;
+    assert!(resting.contains("its operator lets it ask nothing now; say so to another member"), "{resting}");
+    swarm.cli(0, &["resume"]).await;
 
     // The proof is there still; then it is gone, and another member is told.
     let why = refused(&swarm, 0, &["opt-out", "remove", &second, "--proof", "file"]).await;

@@ -1487,6 +1487,14 @@ impl Crawler {
     pub(crate) fn opt_out(&mut self, event: OptOutEvent) {
         match event {
             OptOutEvent::Asked { number, key, stops } => self.opt_outs.asked(&mut self.context, number, key, stops),
+            OptOutEvent::AskedByReader { number, key, stops } => self.opt_outs.asked_by_reader(&mut self.context, number, key, stops),
+            OptOutEvent::Located { question, address } => {
+                // Name servers may tell members different addresses: a site of ours is where its owner, this one, asks it.
+                let site = self.opt_outs.host_of(question).and_then(|host| self.crawl.site(host)).filter(|site| !site.has_ended());
+                let address = site.map_or(address, |site| Ok(site.address));
+                let claim = address.as_ref().ok().and_then(|address| self.ownership.register().around(*address));
+                self.opt_outs.located(&mut self.context, &self.membership, question, address.clone(), claim);
+            }
             OptOutEvent::Looked { question, found } => self.opt_outs.looked(&mut self.context, question, found),
             OptOutEvent::Stored { write } => self.opt_outs.stored(&mut self.context, &self.membership, write),
         }

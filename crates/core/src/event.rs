@@ -364,6 +364,22 @@ pub enum OptOutEvent {
         /// Whether nothing is to be asked there.
         stops: bool,
     },
+    /// The same of a program that is no member: for a file it is looked only where this access point looks after the server.
+    AskedByReader {
+        /// The number, above those before.
+        number: u64,
+        /// Where, and by which proof.
+        key: OptOutKey,
+        /// Whether nothing is to be asked there.
+        stops: bool,
+    },
+    /// The host of a proof was looked up.
+    Located {
+        /// The question of the [`WebCommand::LocateProof`].
+        question: QuestionId,
+        /// Its address, or why there is none.
+        address: Result<IpAddr, String>,
+    },
     /// A proof was looked for.
     Looked {
         /// The question of the [`WebCommand::LookForProof`].
@@ -653,6 +669,15 @@ pub enum WebCommand {
         question: QuestionId,
         /// The opt-out; not an order.
         key: OptOutKey,
+        /// The address that a file is asked for at; none if the host is looked up.
+        at: Option<IpAddr>,
+    },
+    /// Look up where a file that is the proof of an opt-out would be. Answered with [`OptOutEvent::Located`].
+    LocateProof {
+        /// To be named in the answer.
+        question: QuestionId,
+        /// The host.
+        host: Host,
     },
 }
 

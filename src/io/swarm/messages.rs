@@ -148,6 +148,8 @@ pub enum SwarmEvent {
     PublicAsked {
         /// To answer with.
         ticket: Ticket,
+        /// Where it is; none if it comes through a third member.
+        remote: Option<IpAddr>,
         /// The request.
         request: PublicRequest,
     },

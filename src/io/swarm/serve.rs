@@ -234,7 +234,8 @@ impl Runner {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.public_tickets.insert(ticket, channel);
-        self.outbox.push_back(SwarmEvent::PublicAsked { ticket, request });
+        let remote = self.peers.get(&peer).and_then(|state| state.remote);
+        self.outbox.push_back(SwarmEvent::PublicAsked { ticket, remote, request });
     }
 
     /// Gossips a message to all members.

@@ -502,13 +502,29 @@ impl QueryHandler {
 
     /// Has a proof looked for; the answer follows when what comes of it is stored.
     fn say_opt_out(&mut self, key: OptOutKey, stops: bool, reply: OptOutReply) -> Option<Action> {
-        if !self.deferred.has_room() {
-            let _ = reply.send(Err("the daemon is busy: ask again".to_owned()));
+        if let Some(busy) = self.is_busy() {
+            let _ = reply.send(Err(busy));
             return None;
         }
+        let number = self.wait_for_proof(reply);
+        Some(Action::Handle(Event::OptOut(OptOutEvent::Asked { number, key, stops })))
+    }
+
+    /// The same because a program asks that is no member; what it is not busy for waits.
+    pub fn opt_out_of_reader(&mut self, key: OptOutKey, stops: bool, reply: OptOutReply) -> Event {
+        let number = self.wait_for_proof(reply);
+        Event::OptOut(OptOutEvent::AskedByReader { number, key, stops })
+    }
+
+    fn wait_for_proof(&mut self, reply: OptOutReply) -> u64 {
         self.last_opt_out += 1;
         self.deferred.wait_for_proof(self.last_opt_out, reply);
-        Some(Action::Handle(Event::OptOut(OptOutEvent::Asked { number: self.last_opt_out, key, stops })))
+        self.last_opt_out
+    }
+
+    /// Why no further question may wait, if none may.
+    pub fn is_busy(&self) -> Option<String> {
+        (!self.deferred.has_room()).then(|| "the daemon is busy: ask again".to_owned())
     }
 
     /// Has a survey of our own stored; the answer follows when it is.

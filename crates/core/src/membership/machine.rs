@@ -192,7 +192,7 @@ impl Membership {
         }
     }
 
-    fn know(&mut self, cx: &mut Context, access_point: AccessPoint, addresses: Vec<String>) {
+    pub(crate) fn know(&mut self, cx: &mut Context, access_point: AccessPoint, addresses: Vec<String>) {
         if !self.addresses.contains_key(&access_point) && self.addresses.len() >= MAX_ADDRESSED && !self.forget_one_gone() {
             return cx.refuse("addresses of members beyond the limit");
         }

@@ -120,6 +120,16 @@ impl Looks {
         self.running.insert(question, look);
     }
 
+    /// What is looked for by this question.
+    pub(crate) fn running(&self, question: QuestionId) -> Option<&Look> {
+        self.running.get(&question)
+    }
+
+    /// A look that is not made after all.
+    pub(crate) fn cancel(&mut self, question: QuestionId) {
+        self.running.remove(&question);
+    }
+
     /// A look has ended; whether it is clear now if the proof is there. `was_seen` tells of which this access point says that it is.
     pub(crate) fn end(
         &mut self,

@@ -28,6 +28,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    claim::Claim,
     ids::{QuestionId, Ticket, WriteId},
     message::{Gossip, Request, Response},
     opt_out::{
@@ -44,6 +45,12 @@ use std::{
 
 /// A member whose proofs were looked for here in vain so often, and more often than one of them was seen, is not believed any more.
 pub(crate) const MAX_REFUTED: usize = 5;
+
+/// Why an order of one who is no member is not taken.
+const NO_OPERATOR: &str = "an order is given by the operator of a member at its machine: publish a proof (txt or file), then say so again";
+
+/// What the configuration denies is not asked for a proof, either.
+const NEVER_ASKS: &str = "its operator has it ask nothing there (deny lists); say so to another member";
 
 /// All opt-outs that this access point knows of.
 #[derive(Debug, Default)]
@@ -62,6 +69,35 @@ pub(crate) struct OptOuts {
 /// Whether what is said of a proof is not believed, because of who says it: only where looking for it would be a request to the server.
 fn is_disbelieved(distrusted: &BTreeSet<AccessPoint>, statement: &Statement) -> bool {
     statement.key.proof == OptOutProof::File && distrusted.contains(&statement.by)
+}
+
+/// Whether this access point asks a server at this address for a file because a program says so that is no member; else why not.
+fn may_ask(cx: &Context, members: &Membership, key: &OptOutKey, address: IpAddr, claim: Option<&Claim>) -> Result<(), String> {
+    let is_denied = match &key.subject {
+        OptOutSubject::Host(host) => cx.is_denied(host, Some(address)),
+        _ => cx.denies_at(address),
+    };
+    if is_denied {
+        return Err(NEVER_ASKS.to_owned());
+    }
+    if !cx.may_ask_servers() {
+        return Err("it may ask nothing now; say so to another member".to_owned());
+    }
+    let whose = match claim {
+        Some(claim) if claim.released => None,
+        Some(claim) => Some(claim.owner),
+        None => members.stewards_of(&cx.unit_of(address)).first().copied(),
+    };
+    match whose {
+        Some(whose) if whose == cx.me => Ok(()),
+        Some(whose) => {
+            let addresses = members.addresses_of(&whose);
+            let direct = addresses.iter().find(|address| !address.contains("/p2p-circuit")).or(addresses.first());
+            let at = direct.map_or_else(|| whose.to_string(), |address| format!("--member {address}"));
+            Err(format!("a file at {address} is looked for by {} only: say so there ({at}), or publish a TXT record", whose.short()))
+        }
+        None => Err(format!("nobody looks after {address} for the moment: ask again in a minute, or publish a TXT record")),
+    }
 }
 
 /// Whose a statement by this one is. Who fell silent is a member still.
@@ -109,7 +145,7 @@ impl OptOuts {
 
     fn look(&mut self, cx: &mut Context, look: Look) {
         let question: QuestionId = cx.number();
-        cx.commands.push_back(Command::Web(WebCommand::LookForProof { question, key: look.key.clone() }));
+        cx.commands.push_back(Command::Web(WebCommand::LookForProof { question, key: look.key.clone(), at: None }));
         self.looks.begin(question, look);
     }
 
@@ -194,10 +230,82 @@ impl OptOuts {
             }
             return self.refuse(number, self.no_order(cx, &key));
         }
-        if !stops && !self.register.about(&key).iter().any(|kept| kept.statement.stops) {
-            return self.refuse(number, format!("no opt-out of {} by a {} proof is known here", key.subject, key.proof));
+        if let Some(why) = self.unknown(&key, stops) {
+            return self.refuse(number, why);
         }
         self.look(cx, Look { key, asked: Some((number, stops)) });
+    }
+
+    /// Why an opt-out cannot be taken back: nobody says that there is one.
+    fn unknown(&self, key: &OptOutKey, stops: bool) -> Option<String> {
+        let is_known = stops || self.register.about(key).iter().any(|kept| kept.statement.stops);
+        (!is_known).then(|| format!("no opt-out of {} by a {} proof is known here", key.subject, key.proof))
+    }
+
+    /// Why nothing is looked for because a program asks that is no member.
+    pub(crate) fn refuses_reader(&self, cx: &Context, key: &OptOutKey, stops: bool) -> Option<String> {
+        if let Err(why) = key.check() {
+            return Some(why.to_string());
+        }
+        if key.proof == OptOutProof::Order {
+            return Some(NO_OPERATOR.to_owned());
+        }
+        if cx.is_excluded() {
+            return Some("the swarm does not have this access point for a member; say so to one that is".to_owned());
+        }
+        let denied = match &key.subject {
+            OptOutSubject::Host(name) | OptOutSubject::Domain(name) => cx.settings.scope.denies(name),
+            OptOutSubject::Range(_) => false,
+        };
+        denied.then(|| NEVER_ASKS.to_owned()).or_else(|| self.unknown(key, stops))
+    }
+
+    /// A program that is no member says that nothing is to be asked there, or takes that back. Whoever has names led to a server could have all
+    /// members ask it for a file: the address decides which one does.
+    pub(crate) fn asked_by_reader(&mut self, cx: &mut Context, number: u64, key: OptOutKey, stops: bool) {
+        if let Some(why) = self.refuses_reader(cx, &key, stops) {
+            return self.refuse(number, why);
+        }
+        match &key.subject {
+            OptOutSubject::Host(host) if key.proof == OptOutProof::File => {
+                let (question, host): (QuestionId, Host) = (cx.number(), host.clone());
+                cx.commands.push_back(Command::Web(WebCommand::LocateProof { question, host }));
+                self.looks.begin(question, Look { key, asked: Some((number, stops)) });
+            }
+            _ => self.look(cx, Look { key, asked: Some((number, stops)) }),
+        }
+    }
+
+    /// The host that is looked up for a question.
+    pub(crate) fn host_of(&self, question: QuestionId) -> Option<&Host> {
+        match &self.looks.running(question)?.key.subject {
+            OptOutSubject::Host(host) => Some(host),
+            _ => None,
+        }
+    }
+
+    /// The host of a file is at this address, and this one may ask it: of members the one who owns the subnet around it, or else its first
+    /// steward.
+    pub(crate) fn located(
+        &mut self,
+        cx: &mut Context,
+        members: &Membership,
+        question: QuestionId,
+        address: Result<IpAddr, String>,
+        claim: Option<&Claim>,
+    ) {
+        let Some(Look { key, asked: Some((number, _)) }) = self.looks.running(question).cloned() else { return };
+        let may = match address {
+            Err(why) => Err(format!("the proof could not be looked for: {why}; nothing has changed, try again")),
+            Ok(address) => may_ask(cx, members, &key, address, claim).map(|()| address),
+        };
+        match may {
+            Ok(address) => cx.commands.push_back(Command::Web(WebCommand::LookForProof { question, key, at: Some(address) })),
+            Err(why) => {
+                self.looks.cancel(question);
+                self.refuse(number, why);
+            }
+        }
     }
 
     fn no_order(&self, cx: &Context, key: &OptOutKey) -> String {

@@ -9,7 +9,9 @@ use crate::{
 use ed25519_dalek::SigningKey;
 use nearcrawl_model::{
     access_point::AccessPoint,
+    admission::NotAdmitted,
     allowance::Rest,
+    claim::{Claim, ClaimReason},
     ids::{QuestionId, Ticket},
     message::{Gossip, Request, Response},
     opt_out::{
@@ -59,6 +61,9 @@ struct Point {
     asked: u64,
     /// Looks that were ordered and not answered.
     looks: Vec<(QuestionId, OptOutKey)>,
+    /// Hosts that are looked up for a look, and addresses that were asked then.
+    locating: Vec<(QuestionId, Host)>,
+    asked_at: Vec<IpAddr>,
 }
 
 impl Point {
@@ -70,7 +75,7 @@ impl Point {
         let mut members = Membership::new(swim, Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &Default::default()));
         others.iter().for_each(|other| members.meet(Moment(0), who(*other)));
         let (disk, looks) = Default::default();
-        Point { cx, members, opt_outs: OptOuts::default(), disk, asked: 0, looks }
+        Point { cx, members, opt_outs: OptOuts::default(), disk, asked: 0, looks, locating: Vec::new(), asked_at: Vec::new() }
     }
 
     /// The disk stores, the looks are noted; what is said to members comes back.
@@ -87,7 +92,11 @@ impl Point {
                         self.disk.insert(page, bytes);
                         self.opt_outs.stored(&mut self.cx, &self.members, write);
                     }
-                    Command::Web(WebCommand::LookForProof { question, key }) => self.looks.push((question, key)),
+                    Command::Web(WebCommand::LookForProof { question, key, at }) => {
+                        self.looks.push((question, key));
+                        self.asked_at.extend(at);
+                    }
+                    Command::Web(WebCommand::LocateProof { question, host }) => self.locating.push((question, host)),
                     Command::Peers(PeerCommand::Ask { request, .. }) => requests.push(request),
                     other => panic!("{other:?}"),
                 }
@@ -112,6 +121,23 @@ impl Point {
             self.settle();
         }
         self.opt_outs.outcome(self.asked).unwrap().map(|key| self.opt_outs.view(&self.cx, &key))
+    }
+
+    /// A program that is no member asks, whose host is here by this claim; why that is refused, or else how many requests it comes to.
+    fn reader_asks(&mut self, key: &OptOutKey, address: &str, claim: Option<&Claim>) -> Result<usize, String> {
+        self.asked += 1;
+        self.opt_outs.asked_by_reader(&mut self.cx, self.asked, key.clone(), true);
+        self.settle();
+        if let Some((question, _)) = self.locating.pop() {
+            let address = Ok(address.parse().unwrap());
+            self.opt_outs.located(&mut self.cx, &self.members, question, address, claim);
+            self.settle();
+        }
+        if let Some(refused) = self.opt_outs.outcome(self.asked) {
+            assert!(self.looks.is_empty());
+            return Err(refused.unwrap_err());
+        }
+        Ok(self.found(&ProofLook::Stands))
     }
 
     /// It owns a server of this name, and time passes.
@@ -478,4 +504,74 @@ fn who_lost_its_state_speaks_on_where_it_had_stopped() {
     point.hear(vec![says(1, &key, 6, false)]);
     let view = &point.opt_outs.views(&point.cx)[0];
     assert_eq!((view.in_force, view.revision), (true, 7), "what was said since holds, above what others have");
+}
+
+fn held_by(owner: u32, released: bool) -> Claim {
+    let subnet = "9.0.0.0/24".parse().unwrap();
+    let (reason, answers) = (ClaimReason::Awarded, Vec::new());
+    Claim { subnet, epoch: 1, owner: who(owner), rtt_us: None, runner_up: None, probes: 0, reason, released, answers }
+}
+
+/// Three members as each sees the others.
+fn three() -> [Point; 3] {
+    [Point::new(1, &[2, 3]), Point::new(2, &[1, 3]), Point::new(3, &[1, 2])]
+}
+
+#[test]
+fn a_stranger_has_only_the_member_that_looks_after_a_server_ask_it_for_a_file() {
+    let claim = held_by(2, false);
+    // With an owner, and of an address that nobody has: of whatever name, one member asks.
+    for (claim, address) in [(Some(&claim), "9.0.0.1"), (None, "9.0.1.1"), (None, "2001:db8::1")] {
+        let mut sources = Vec::new();
+        for host in 0..20 {
+            for (number, mut point) in three().into_iter().enumerate() {
+                let addresses = |who: &AccessPoint| vec![format!("/ip4/192.0.2.1/tcp/4817/p2p/{who}")];
+                for other in 1..=3 {
+                    point.members.know(&mut point.cx, who(other), addresses(&who(other)));
+                }
+                point.cx.take_commands();
+                match point.reader_asks(&about(&format!("h{host}.ke"), OptOutProof::File), address, claim) {
+                    Ok(looks) => {
+                        assert_eq!((looks, &point.asked_at[..]), (1, &[address.parse().unwrap()][..]), "there, and not where else it is");
+                        sources.push(number);
+                    }
+                    Err(why) => assert!(why.contains("by ") && why.contains("--member /ip4/192.0.2.1/tcp/4817/p2p/12D3"), "{why}"),
+                }
+            }
+        }
+        sources.dedup();
+        assert_eq!(sources.len(), 1, "{address}: {sources:?}");
+        assert!(claim.is_none() || sources == [1]);
+    }
+    let [mut point, ..] = three();
+    let why = point.reader_asks(&about("a.ke", OptOutProof::File), "9.0.0.1", Some(&held_by(1, true))).unwrap_err();
+    assert!(why.contains("nobody looks after 9.0.0.1 for the moment"), "{why}");
+    assert_eq!(point.reader_asks(&txt("a.ke"), "9.0.0.1", Some(&claim)), Ok(1), "a record is looked up by anybody");
+}
+
+#[test]
+fn a_stranger_has_nothing_asked_that_the_configuration_denies_nor_by_one_that_is_no_member() {
+    let mine = held_by(1, false);
+    let file = |host: &str| about(host, OptOutProof::File);
+    let mut point = Point::new(1, &[]);
+    point.cx.settings.scope.denied = ["bad.ke".parse().unwrap(), "de".parse().unwrap()].into();
+    point.cx.settings.scope.denied_ranges = vec!["9.0.0.128/25".parse().unwrap()];
+    for (key, address) in
+        [(file("www.bad.ke"), "9.0.0.1"), (txt("bad.ke"), "9.0.0.1"), (file("a.de"), "9.0.0.1"), (file("a.ke"), "9.0.0.200")]
+    {
+        let why = point.reader_asks(&key, address, Some(&mine)).unwrap_err();
+        assert!(why.contains("deny lists"), "{key:?}: {why}");
+    }
+    let why = point.reader_asks(&about("a.ke", OptOutProof::Order), "9.0.0.1", Some(&mine)).unwrap_err();
+    assert!(why.contains("by the operator of a member"), "{why}");
+    assert_eq!(point.opt_outs.refuses_reader(&point.cx, &txt("a.ke"), false).unwrap(), "no opt-out of a.ke by a txt proof is known here");
+    point.cx.excluded.insert(point.cx.me, NotAdmitted::NoCertificate);
+    for key in [file("a.ke"), txt("a.ke")] {
+        assert!(point.reader_asks(&key, "9.0.0.1", Some(&mine)).unwrap_err().contains("does not have this access point"));
+    }
+    point.cx.excluded.clear();
+    point.cx.rest = Some(Rest::Paused { until: None });
+    assert!(point.reader_asks(&file("a.ke"), "9.0.0.1", Some(&mine)).unwrap_err().contains("may ask nothing now"));
+    point.cx.rest = None;
+    assert_eq!(point.reader_asks(&file("a.ke"), "9.0.0.1", Some(&mine)), Ok(1));
 }

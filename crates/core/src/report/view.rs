@@ -497,6 +497,11 @@ impl View<'_> {
         self.opt_outs.outcome(number)
     }
 
+    /// Why no proof is looked for because a program asks that is no member; none if one is.
+    pub fn refuses_opt_out(&self, key: &OptOutKey, stops: bool) -> Option<String> {
+        self.opt_outs.refuses_reader(self.context, key, stops)
+    }
+
     /// The same of a host whose URLs are dropped here, because the proof was seen here, or an operator ordered it.
     pub fn never_asked(&self, host: &Host) -> Option<String> {
         self.context.opted_out.surely_covers(host, None).then(|| self.opted_out(Some(host), None)).flatten()

@@ -132,7 +132,11 @@ impl World {
                 self.fetch(who, order, previous);
             }
             WebCommand::CloseConnection(address) => self.close(who, address),
-            WebCommand::LookForProof { question, key } => {
+            WebCommand::LocateProof { question, host } => {
+                let address = self.resolve(&host).map(|located| located.address).map_err(|why| why.to_string());
+                self.schedule(who, 30, SimEventKind::Event(Box::new(Event::OptOut(OptOutEvent::Located { question, address }))));
+            }
+            WebCommand::LookForProof { question, key, .. } => {
                 self.ledger.looks.push((self.now, who, key.clone()));
                 let found = if self.proofs.contains(&key) { ProofLook::Stands } else { ProofLook::Gone("it is not there".to_owned()) };
                 self.schedule(who, 50, SimEventKind::Event(Box::new(Event::OptOut(OptOutEvent::Looked { question, found }))));
