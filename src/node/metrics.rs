@@ -3,7 +3,7 @@
 use nearcrawl_model::{
     allowance::AllowanceView,
     receipt::MAX_CONTACTS,
-    view::{DelegationView, MigrationView, State, StatusView},
+    view::{DelegationView, MessagesView, MigrationView, State, StatusView},
 };
 use prometheus_client::{
     encoding::text::encode,
@@ -237,6 +237,14 @@ impl Metrics {
         }
     }
 
+    fn update_messages(&self, messages: &[MessagesView]) {
+        for of_kind in messages {
+            let kind = label("kind", &of_kind.kind);
+            count(&self.messages.get_or_create(&kind), of_kind.sent);
+            count(&self.message_bytes.get_or_create(&kind), of_kind.encoded_bytes);
+        }
+    }
+
     /// Copies the values of a status into the metrics.
     pub fn update(&self, status: &StatusView) {
         // The classes that a family has may change from one status to the next: old series must not stay.
@@ -286,11 +294,7 @@ impl Metrics {
         for (class, refused) in &status.refusals {
             count(&self.refusals.get_or_create(&label("class", class)), *refused);
         }
-        for messages in &status.messages {
-            let kind = label("kind", &messages.kind);
-            count(&self.messages.get_or_create(&kind), messages.sent);
-            count(&self.message_bytes.get_or_create(&kind), messages.encoded_bytes);
-        }
+        self.update_messages(&status.messages);
         for limit in &status.limits {
             set(&self.limit_used.get_or_create(&label("limit", &limit.name)), limit.used);
             set(&self.limit_max.get_or_create(&label("limit", &limit.name)), limit.max);
