@@ -25,7 +25,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 
 /// The longest question or answer, in bytes before it is packed: a slow line carries it in a second.
 const MAX_MESSAGE: usize = 32 << 10;
@@ -41,6 +44,10 @@ const MAX_FRAMES: usize = 256;
 
 /// Frames that wait are written together up to about so many bytes.
 const TOGETHER: usize = 16 << 10;
+
+/// A frame waits for so long for others to the same member: what is asked at one time, and what is answered to that, then goes in one packet
+/// each. A packet of its own costs ten times what most frames have to say.
+const GATHERED_FOR: Duration = Duration::from_millis(2);
 
 /// What the streams tell at a time; then they wait.
 const MAX_EVENTS: usize = 256;
@@ -344,6 +351,9 @@ async fn read_frame(reader: &mut (impl AsyncRead + Unpin)) -> io::Result<(u16, V
 async fn write_frames(writer: &mut (impl AsyncWrite + Unpin), frames: &mut mpsc::Receiver<Frame>) -> io::Result<()> {
     let mut said = Packer::default();
     while let Some(first) = frames.recv().await {
+        if frames.is_empty() {
+            sleep(GATHERED_FOR).await;
+        }
         let mut bytes = Vec::new();
         let mut next = Some(first);
         while let Some((number, text)) = next {
