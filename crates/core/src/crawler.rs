@@ -254,6 +254,7 @@ impl Crawler {
             Signal::ClaimsAccepted(claims) => self.ownership.store_own(&mut self.context, claims),
             Signal::ClaimsGivenUp(claims) => claims.into_iter().for_each(|(subnet, epoch)| self.ownership.end_claim(subnet, epoch)),
             Signal::ClaimsToTell(subnets) => self.ownership.tell_again(self.context.me, subnets),
+            Signal::LeaseAsked(voters) => self.compare_totals_along(voters),
             Signal::TermBegan => self.ownership.term_began(&mut self.context),
             Signal::ClaimProven(subnet) => self.claim_proven(subnet),
             Signal::ClaimDoubtful(subnet) => self.claim_doubtful(subnet),

@@ -218,13 +218,25 @@ impl Crawler {
             }
         }
         let overdue = self.report.overdue(&self.context, &self.membership, &self.ownership);
-        if !overdue.is_empty() {
-            let mine = ours.then(|| self.roll_up());
-            self.report.ask_whether_they_hold(&mut self.context, overdue, mine.as_ref());
-        }
+        self.compare_totals(overdue);
         if whole {
             self.routing.wake_all();
             self.route();
+        }
+    }
+
+    /// These are asked to renew our lease, each with a packet that has room for more.
+    pub(crate) fn compare_totals_along(&mut self, voters: Vec<AccessPoint>) {
+        let asked = self.report.asked_along(&self.context, &self.membership, voters);
+        self.compare_totals(asked);
+    }
+
+    fn compare_totals(&mut self, members: Vec<AccessPoint>) {
+        if !members.is_empty() {
+            // Another process with our key tells its own.
+            let ours = self.membership.no_lease(self.context.now.moment) != Some(NoLease::KeyInUse);
+            let mine = ours.then(|| self.roll_up());
+            self.report.ask_whether_they_hold(&mut self.context, members, mine.as_ref());
         }
     }
 

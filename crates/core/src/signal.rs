@@ -30,6 +30,8 @@ pub(crate) enum Signal {
     ClaimsGivenUp(Vec<(Subnet, u64)>),
     /// To ownership: a voter has not heard of our claims to these subnets.
     ClaimsToTell(Vec<Subnet>),
+    /// To the report: these voters are asked to renew our lease.
+    LeaseAsked(Vec<AccessPoint>),
     /// To ownership: our lease has run out and a new term of it begins: what we own may be others' by now.
     TermBegan,
     /// To ownership: our own search for a subnet's owner chose us.

@@ -36,10 +36,10 @@ const CHANGED_EVERY_PER_MEMBER: Millis = 250;
 const MAX_CHANGED_EVERY: Millis = 3_000;
 
 /// Members whose roll-ups are about to be too old for totals to be exact are asked whether they hold: looked for this often, so many of
-/// them at once, each again after [`ASK_AGAIN`] if it does not answer.
-const ASK_EVERY: Millis = 2_000;
+/// them at once, each again after [`ASK_AGAIN`] if it does not answer: before its roll-up is too old.
+const ASK_EVERY: Millis = 1_000;
 const ASKED_AT_ONCE: usize = 16;
-const ASK_AGAIN: Millis = 5_000;
+const ASK_AGAIN: Millis = 2_500;
 
 /// Our own sums are told at once to those who know others, if no site of ours is under way and they have not changed for so long.
 const SETTLED_AFTER: Millis = 2_000;
@@ -261,6 +261,15 @@ impl Report {
         overdue.retain(|member| !self.asked.contains_key(member) && seen.insert(*member));
         overdue.truncate(ASKED_AT_ONCE);
         overdue
+    }
+
+    /// Those of these members, which are asked something now anyway, that are asked with it whether their roll-ups hold.
+    pub(crate) fn asked_along(&self, cx: &Context, members: &Membership, asked: Vec<AccessPoint>) -> Vec<AccessPoint> {
+        let live = members.live();
+        let is_wanted = |member: &AccessPoint| {
+            *member != cx.me && !self.asked.contains_key(member) && self.roll_ups.is_asked_along(member, live.len(), cx.now.moment)
+        };
+        asked.into_iter().filter(|member| is_wanted(member) && live.contains(member)).collect()
     }
 
     /// Members that do not know our sums, although these will hardly change soon.

@@ -188,10 +188,12 @@ impl Tally {
 pub(crate) const MAX_ROLL_UPS: usize = 8_192;
 
 /// At which share of the greatest age of an exact roll-up, in percent, members are asked whether it holds: those whose claims are others by our
-/// map, greater members, and lesser ones.
+/// map, those that are asked something at that moment anyway, greater members, and lesser ones. Voters are asked to renew our lease every 13 s:
+/// who would be asked before the next time is asked along.
 const ASKED_OTHER_AT: Millis = 24;
-const ASKED_FIRST_AT: Millis = 64;
-const ASKED_AT: Millis = 80;
+const ASKED_ALONG_AT: Millis = 24;
+const ASKED_FIRST_AT: Millis = 80;
+const ASKED_AT: Millis = 88;
 /// Access points that own nothing by our map, and of whom totals with more than [`FEW_VALUES`] values are kept: whoever owns nothing has
 /// nothing to sum, unless we have not heard of it yet.
 pub(crate) const MAX_LARGE_OF_NON_OWNERS: usize = 64;
@@ -207,6 +209,11 @@ const MAX_WAY: Millis = 5_000;
 /// How long ago the roll-ups of so many members may have come for their totals to be exact.
 fn oldest_exact(members: usize) -> Millis {
     (members as u64 * MAX_AGE_PER_MEMBER).max(MAX_AGE) - MAX_WAY
+}
+
+/// Whether what came then is older than so many percent of what may be in the exact totals of so many members.
+fn is_older(at: Moment, percent: Millis, members: usize, now: Moment) -> bool {
+    now.since(at) > oldest_exact(members) * percent / 100
 }
 
 /// How old the newest sums of so many members may be in totals that are exact, from when they were told.
@@ -300,11 +307,17 @@ impl RollUps {
         };
         let is_overdue = |member: &AccessPoint| {
             let known = self.heard.get(member);
-            known.is_none_or(|(roll_up, at)| now.since(*at) > oldest_exact(live.len()) * percent(roll_up) / 100)
+            known.is_none_or(|(roll_up, at)| is_older(*at, percent(roll_up), live.len(), now))
         };
         let mut members: Vec<_> = live.iter().filter(|member| **member != me && is_overdue(member)).copied().collect();
         members.sort_by_key(|member| (heard(member), *member));
         members
+    }
+
+    /// Whether a member that is asked something now anyway is asked together with that whether its roll-up holds: in one packet that is cheap,
+    /// and later it would take one of its own.
+    pub(crate) fn is_asked_along(&self, member: &AccessPoint, live: usize, now: Moment) -> bool {
+        self.heard.get(member).is_some_and(|(_, at)| is_older(*at, ASKED_ALONG_AT, live, now))
     }
 
     /// Keeps only these access points' roll-ups, and ends changes of hands that are over.
@@ -592,11 +605,35 @@ mod tests {
         report.knows(member(1), mine.version);
         let busier = BesidesSums { load: (9, 1_000), complete: true };
         let later = report.roll_up(&mut cx, &members, &ownership, &crawl, busier);
-        cx.now.moment = Moment(21_000);
+        cx.now.moment = Moment(24_000);
         let asked = report.overdue(&cx, &members, &ownership);
         assert_eq!(asked.len(), 2, "they have told nothing for long, and our load is told with that");
         report.ask_whether_they_hold(&mut cx, asked, Some(&later));
         assert!(questions(&mut cx).iter().all(|question| *question == Request::ExchangeTotals(Box::new(later.clone()), 1)));
+    }
+
+    #[test]
+    fn voters_are_asked_with_the_renewal_of_the_lease_before_they_would_be_asked_alone() {
+        let (mut cx, mut members, ownership, mut report) = among(3);
+        (0..3).for_each(|number| members.meet(Moment(0), member(number)));
+        let crawl = Crawl::new(&cx.settings, 0);
+        let mine = report.roll_up(&mut cx, &members, &ownership, &crawl, BesidesSums { load: (0, 1_000), complete: true });
+        (0..3).for_each(|number| {
+            report.hear(&mut cx, &members, &ownership, told(number, 1, 0));
+            report.knows(member(number), mine.version);
+        });
+        let voters = [member(0), cx.me, member(1), AccessPoint([77; 32])];
+        cx.now.moment = Moment(5_000);
+        assert_eq!(report.asked_along(&cx, &members, voters.to_vec()), [], "at the next renewal they can be asked, too");
+        // A renewal later they would have been asked alone.
+        cx.now.moment = Moment(8_000);
+        let along = report.asked_along(&cx, &members, voters.to_vec());
+        assert_eq!(along, [member(0), member(1)], "neither ourselves nor who is no member");
+        report.ask_whether_they_hold(&mut cx, along, Some(&mine));
+        assert_eq!(report.asked_along(&cx, &members, voters.to_vec()), [], "they have been asked just now");
+        (0..2).for_each(|number| report.holds(&cx, member(number), 1));
+        cx.now.moment = Moment(22_001);
+        assert_eq!(report.overdue(&cx, &members, &ownership), [member(2)], "only who does not vote is asked alone");
     }
 
     #[test]

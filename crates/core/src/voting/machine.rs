@@ -403,15 +403,18 @@ impl Voting {
             replicas: None,
             leaving: self.standing.leaving,
         };
+        let mut asked = Vec::new();
         for voter in &list.voters {
             if self.lease.holds(now) && self.lease.is_silent(now, voter) && !number.is_multiple_of(SILENT_ASKED_EVERY) {
                 continue;
             }
+            asked.push(*voter);
             // Who has no lease has nothing recorded that voters must know of.
             let replicas = self.keeping.due(voter).filter(|_| self.lease.holds(now));
             let renewal = Renewal { replicas, sole: self.process.is_sole_to(voter), ..renewal.clone() };
             self.ask(cx, *voter, Pending::Renew(number), Request::Renew(renewal));
         }
+        cx.signal(Signal::LeaseAsked(asked));
     }
 
     /// A voter answered a renewal, or one is sent: whether this process votes, as the only one with its key. What one decided in whose place it
