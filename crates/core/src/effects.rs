@@ -202,7 +202,7 @@ impl Crawler {
         let now = self.context.now.moment;
         self.ownership.tell_claims(&mut self.context, &self.membership);
         self.delegation.tick_distances(&mut self.context, &self.membership);
-        self.report.count_members(self.membership.settled(now).len());
+        self.report.count_members(self.membership.count_settled(now));
         let whole = self.ownership.tick_comparison(&mut self.context, &self.membership);
         // Another process with our key tells its own.
         let ours = self.membership.no_lease(now) != Some(NoLease::KeyInUse);
@@ -210,7 +210,7 @@ impl Crawler {
         if ours && (due || self.report.is_stale(&self.context)) {
             let roll_up = Box::new(self.roll_up());
             if due && self.report.tells(now) {
-                let others: Vec<_> = self.membership.live().into_iter().filter(|member| *member != self.context.me).collect();
+                let others: Vec<_> = self.membership.live().iter().copied().filter(|member| *member != self.context.me).collect();
                 // Who comes later is told when our sums have settled, or asks.
                 if !others.is_empty() {
                     self.context.tell_all(&others, Gossip::RollUp(roll_up));
@@ -245,7 +245,7 @@ impl Crawler {
         // Without a lease, or before what was owned in an earlier term is claimed again, others may have gone on with it.
         let ours = self.membership.may_claim(self.context.now.moment) && !self.ownership.is_doubtful();
         // A host on its way may be in nobody's sums, or in those of two whose last ones are of different moments.
-        let settling = report::oldest_told(self.membership.settled(self.context.now.moment).len() + 1);
+        let settling = report::oldest_told(self.membership.count_settled(self.context.now.moment) + 1);
         let more = BesidesSums {
             load: self.migration.load_told(),
             complete: ours && self.replication.subnets_loading() == 0 && !self.crawl.hosts_are_settling(&self.context, settling),
@@ -672,7 +672,7 @@ impl Crawler {
             }
             None => {
                 let me = self.context.me;
-                if let Some(member) = self.membership.live().into_iter().find(|member| *member != me) {
+                if let Some(member) = self.membership.live().iter().copied().find(|member| *member != me) {
                     self.voting.list_missing(&mut self.context, member);
                 }
                 false

@@ -241,13 +241,7 @@ impl Default for Comparing {
 
 impl Comparing {
     /// The member whose turn it is, if one has a turn now.
-    pub(crate) fn next<S, T>(
-        &mut self,
-        now: Moment,
-        me: AccessPoint,
-        book: &Book<S, T>,
-        live: impl FnOnce() -> Vec<AccessPoint>,
-    ) -> Option<AccessPoint> {
+    pub(crate) fn next<S, T>(&mut self, now: Moment, me: AccessPoint, book: &Book<S, T>, live: &[AccessPoint]) -> Option<AccessPoint> {
         if std::mem::replace(&mut self.changes, book.changes) != book.changes {
             self.differed(now);
         }
@@ -255,7 +249,6 @@ impl Comparing {
             return None;
         }
         self.at = now.after(self.every);
-        let live = live();
         let others = || live.iter().filter(|member| **member != me);
         let next = others().find(|member| self.with.is_none_or(|before| **member > before)).or_else(|| others().next());
         self.with = next.copied().or(self.with);
@@ -281,13 +274,13 @@ mod tests {
     #[test]
     fn equal_statements_are_compared_ever_more_rarely_until_something_changes() {
         let me = AccessPoint([1; 32]);
-        let others = || vec![AccessPoint([2; 32]), AccessPoint([3; 32])];
+        let others = [AccessPoint([2; 32]), AccessPoint([3; 32])];
         let mut book = Book::<(), ()>::default();
         let mut comparing = Comparing::default();
         // How often in ten minutes, when each answer is that all is the same.
         let often = |comparing: &mut Comparing, book: &Book<(), ()>, from: u64| {
             let asked = (from..from + 600).filter(|second| {
-                let turn = comparing.next(Moment(second * 1_000), me, book, others);
+                let turn = comparing.next(Moment(second * 1_000), me, book, &others);
                 turn.iter().for_each(|_| comparing.was_equal());
                 turn.is_some()
             });

@@ -9,6 +9,7 @@ pub struct AccessPoint(pub [u8; 32]);
 
 /// By their bytes. The first eight are compared as one number: they nearly always decide, and maps by access point are looked up in all the time.
 impl Ord for AccessPoint {
+    #[inline]
     fn cmp(&self, other: &AccessPoint) -> Ordering {
         let first = |point: &AccessPoint| {
             let [a, b, c, d, e, f, g, h, ..] = point.0;
@@ -19,6 +20,7 @@ impl Ord for AccessPoint {
 }
 
 impl PartialOrd for AccessPoint {
+    #[inline]
     fn partial_cmp(&self, other: &AccessPoint) -> Option<Ordering> {
         Some(self.cmp(other))
     }

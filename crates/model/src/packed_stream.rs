@@ -105,12 +105,17 @@ impl Packer {
     /// How far back the longest piece is that is repeated from this place on, and how long it is.
     fn longest_before(&self, at: usize) -> (usize, usize) {
         let Some(slot) = slot_of(&self.said.bytes, at) else { return (0, 0) };
+        let bytes = &self.said.bytes;
         let mut longest = (0, 0);
         for place in self.places[slot].iter().filter(|place| **place != NOWHERE).map(|place| usize::from(*place)) {
             let back = at - place;
-            let pairs = self.said.bytes[place..].iter().zip(&self.said.bytes[at..]);
-            let length = pairs.take_while(|(one, other)| one == other).count();
-            if back <= WINDOW && length > longest.1 {
+            // A piece that ends before the longest one so far does, or with it, is not longer.
+            let may_be_longer = bytes.get(at + longest.1).is_some_and(|next| bytes[place + longest.1] == *next);
+            if back > WINDOW || !may_be_longer {
+                continue;
+            }
+            let length = common_length(&bytes[place..], &bytes[at..]);
+            if length > longest.1 {
                 longest = (back, length);
             }
         }
@@ -119,8 +124,8 @@ impl Packer {
 
     fn remember(&mut self, place: usize) {
         if let (Some(slot), Ok(place)) = (slot_of(&self.said.bytes, place), u16::try_from(place)) {
-            self.places[slot].rotate_right(1);
-            self.places[slot][0] = place;
+            let [first, second, third, _] = self.places[slot];
+            self.places[slot] = [place, first, second, third];
         }
     }
 
@@ -128,6 +133,13 @@ impl Packer {
         self.places.fill([NOWHERE; PLACES]);
         (0..self.said.bytes.len()).for_each(|place| self.remember(place));
     }
+}
+
+/// With how many equal bytes these two begin.
+fn common_length(one: &[u8], other: &[u8]) -> usize {
+    let eights = one.chunks_exact(8).zip(other.chunks_exact(8)).take_while(|(one, other)| one == other).count();
+    let rest = one[8 * eights..].iter().zip(&other[8 * eights..]);
+    8 * eights + rest.take_while(|(one, other)| one == other).count()
 }
 
 /// Where places of the four bytes at this place are remembered; none if there are fewer.

@@ -324,7 +324,12 @@ impl Summary {
         for (dimension, values) in &other.by {
             let mine = self.by.entry(*dimension).or_default();
             for (value, counts) in values {
-                mine.entry(value.clone()).or_default().add(counts);
+                match mine.get_mut(value) {
+                    Some(known) => known.add(counts),
+                    None => {
+                        mine.insert(value.clone(), *counts);
+                    }
+                }
             }
         }
     }

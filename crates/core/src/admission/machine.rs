@@ -109,12 +109,12 @@ impl Admissions {
         }
         self.latest = self.latest.max(cx.now.wall);
         if self.next_end.is_some_and(|end| end <= cx.now.wall) {
-            self.take_effect(cx, &members.live());
+            self.take_effect(cx, members.live());
         }
         if cx.now.moment >= self.tidy_at {
             self.tidy(cx);
         }
-        if let Some(next) = self.comparing.next(cx.now.moment, cx.me, &self.book, || members.live()) {
+        if let Some(next) = self.comparing.next(cx.now.moment, cx.me, &self.book, members.live()) {
             self.compare_with(cx, next);
         }
         self.tell(cx, members);
@@ -127,7 +127,7 @@ impl Admissions {
         self.book.forget_refused();
         self.hear_own(cx);
         self.store(cx);
-        self.take_effect(cx, &members.live());
+        self.take_effect(cx, members.live());
     }
 
     /// Certificates that ended long ago are dropped, but for those of this access point: its operator wants to read what is wrong.
@@ -329,7 +329,7 @@ impl Admissions {
                 cx.tell_all(&others, Gossip::Admissions(self.book.signed(part)));
             }
         }
-        self.take_effect(cx, &live);
+        self.take_effect(cx, live);
     }
 }
 

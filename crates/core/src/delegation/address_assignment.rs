@@ -92,7 +92,7 @@ impl Delegation {
 /// The steward of an address without an owner, who decides to which subnet it belongs: the same for every member, whatever their
 /// hierarchies.
 pub(super) fn address_steward_of(me: AccessPoint, members: &Membership, address: IpAddr) -> AccessPoint {
-    rendezvous::steward(rendezvous::key_hash(&address.to_string()), &members.live()).unwrap_or(me)
+    rendezvous::steward(rendezvous::key_hash(&address.to_string()), members.live()).unwrap_or(me)
 }
 
 /// The claim that says whose an address is, with its proof, if it is any member's.

@@ -9,10 +9,13 @@ use super::{
     hypotheses::{Hypotheses, to_log, to_ms},
     places::PLACES,
 };
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range, sync::OnceLock};
 
 /// Corrections fade with the distance from where they were measured, by 1/e in so many kilometres.
 const FADING_KM: f32 = 800.0;
+
+/// Farther away less than a hundredth is left of any correction, which is too little to note: so far away it is not even computed.
+const FADED_KM: f32 = 3_800.0;
 
 /// As many answers' worth of doubt remains in every correction.
 const DOUBT: f32 = 1.0;
@@ -80,8 +83,10 @@ pub(super) struct Chart {
     /// By landmark and access point: weighted sum of corrections, and of weights.
     corrections: Vec<f32>,
     evidence: Vec<f32>,
-    /// Where subnets of each country may be, and subnets of which nothing is known.
-    countries: BTreeMap<[u8; 2], Vec<f32>>,
+    /// In which country each access point says it is.
+    residence: Vec<Option<[u8; 2]>>,
+    /// Where subnets of each country may be, computed for those that are asked for, and subnets of which nothing is known.
+    countries: BTreeMap<[u8; 2], OnceLock<Vec<f32>>>,
     anywhere: Vec<f32>,
     /// Between access points in milliseconds; not a number where unknown.
     between: Vec<Vec<f32>>,
@@ -100,7 +105,8 @@ impl Chart {
             spread: vec![0.0; cells],
             corrections: vec![0.0; cells],
             evidence: vec![0.0; cells],
-            countries: BTreeMap::new(),
+            residence: countries.to_vec(),
+            countries: PLACES.iter().map(|place| (place.0, OnceLock::new())).collect(),
             anywhere: Vec::new(),
             between: rtt.to_vec(),
         };
@@ -112,7 +118,7 @@ impl Chart {
         }
         chart.enter_access_points(rtt);
         chart.judge_spread();
-        chart.spread_countries(countries);
+        chart.spread_anywhere();
         chart
     }
 
@@ -133,7 +139,11 @@ impl Chart {
     /// Something at `place` measured these (access point, logarithm): what lies around will measure the like.
     fn correct(&mut self, place: usize, certainty: f32, measured: &[(usize, f32)]) {
         for near in 0..PLACES.len() {
-            let weight = certainty * (-kilometres(place, near) / FADING_KM).exp();
+            let away = kilometres(place, near);
+            if away > FADED_KM {
+                continue;
+            }
+            let weight = certainty * (-away / FADING_KM).exp();
             if weight < 0.01 {
                 continue;
             }
@@ -178,10 +188,7 @@ impl Chart {
         }
     }
 
-    fn spread_countries(&mut self, countries: &[Option<[u8; 2]>]) {
-        let mut all: Vec<[u8; 2]> = PLACES.iter().map(|place| place.0).collect();
-        all.dedup();
-        self.countries = all.into_iter().map(|country| (country, self.within(country, countries))).collect();
+    fn spread_anywhere(&mut self) {
         // Of what nothing is known is likelier in the large countries, which have several places, and near access points.
         let sizes: Vec<f32> = PLACES.iter().map(|place| place.3 / 100.0 * places_of(place.0).len() as f32).collect();
         let whole: f32 = sizes.iter().sum();
@@ -190,11 +197,11 @@ impl Chart {
     }
 
     /// Where a subnet may be that is registered in this country.
-    fn within(&self, country: [u8; 2], countries: &[Option<[u8; 2]>]) -> Vec<f32> {
+    fn within(&self, country: [u8; 2]) -> Vec<f32> {
         let own = places_of(country);
         let away = |place: usize| own.clone().map(|own| kilometres(own, place)).fold(f32::INFINITY, f32::min);
         let nearness: Vec<f32> = (0..PLACES.len()).map(|place| (-away(place) / NEIGHBOURHOOD_KM).exp()).collect();
-        let resident = |who: usize| own.contains(&self.at[who]) && countries[who].is_none_or(|c| c == country);
+        let resident = |who: usize| own.contains(&self.at[who]) && self.residence[who].is_none_or(|c| c == country);
         let residents = (0..self.access_points).filter(|who| resident(*who)).count();
         let beside = if residents == 0 { 0.0 } else { SHARE_OF_ACCESS_POINTS };
         let abroad: f32 = (0..PLACES.len()).filter(|place| !own.contains(place)).map(|place| nearness[place]).sum::<f32>()
@@ -212,7 +219,7 @@ impl Chart {
 
     /// How likely each landmark is for a subnet that is registered in this country, and for one of which nothing is known.
     pub(super) fn country(&self, country: [u8; 2]) -> Option<&[f32]> {
-        self.countries.get(&country).map(Vec::as_slice)
+        self.countries.get(&country).map(|of| of.get_or_init(|| self.within(country)).as_slice())
     }
 
     /// See [`Chart::country`].

@@ -240,7 +240,7 @@ impl MemberDistances {
         self.told = Some(cx.now.moment);
         // As with roll-ups: wall time keeps versions growing across restarts.
         self.version = (self.version + 1).max(cx.now.wall.0);
-        let others: Vec<_> = live.into_iter().filter(|member| *member != cx.me).collect();
+        let others: Vec<_> = live.iter().copied().filter(|member| *member != cx.me).collect();
         cx.tell_all(&others, Gossip::Distances(self.to_tell(cx)));
     }
 

@@ -23,6 +23,6 @@ impl Others<'_> {
         let goes = |who: &AccessPoint| self.shutdown.is_leaving() && *who == me || unwilling(who);
         let live = self.members.live();
         let stay: Vec<_> = live.iter().copied().filter(|who| !goes(who)).collect();
-        if stay.is_empty() { live } else { stay }
+        if stay.is_empty() { live.to_vec() } else { stay }
     }
 }

@@ -128,7 +128,7 @@ impl HierarchyVersion {
         let mut change = None;
         for _ in 0..MAX_OPENED {
             let before = snapshots.editions.uses();
-            match if early { None } else { snapshots.editions.next(&settled, &live, now) } {
+            match if early { None } else { snapshots.editions.next(&settled, live, now) } {
                 None => break,
                 Some(Wish::Gather { edition, from }) => {
                     cx.commands.push_back(Command::Hierarchy(HierarchyCommand::Gather { edition, from, ours: Arc::clone(&ours) }));

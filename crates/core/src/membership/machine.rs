@@ -153,7 +153,7 @@ impl Membership {
 
     /// Tells of itself, if it is time.
     pub(crate) fn tick_profiles(&mut self, cx: &mut Context) {
-        self.profiles.tick(cx, &self.roster.live());
+        self.profiles.tick(cx, self.roster.live());
     }
 
     /// Carries out what SWIM wants and notes what it found out.
@@ -219,7 +219,7 @@ impl Membership {
 /// What others ask of it.
 impl Membership {
     /// Who is alive, this access point included.
-    pub(crate) fn live(&self) -> Vec<AccessPoint> {
+    pub(crate) fn live(&self) -> &[AccessPoint] {
         self.roster.live()
     }
 
@@ -236,6 +236,11 @@ impl Membership {
     /// The members that are counted on, this access point included.
     pub(crate) fn settled(&self, now: Moment) -> BTreeSet<AccessPoint> {
         self.roster.settled(now)
+    }
+
+    /// How many these are.
+    pub(crate) fn count_settled(&self, now: Moment) -> usize {
+        self.roster.count_settled(now)
     }
 
     /// Whether this access point holds a lease, so that a claim may be made.
@@ -303,17 +308,17 @@ impl Membership {
 
     /// Which of the living looks up a host; none if there are none.
     pub(crate) fn steward_of_host(&self, host: &Host) -> Option<AccessPoint> {
-        rendezvous::steward(rendezvous::key_hash(host.as_str()), &self.live())
+        rendezvous::steward(rendezvous::key_hash(host.as_str()), self.live())
     }
 
     /// The living, in the order in which they keep copies of an owner's journals.
     pub(crate) fn replicas_of(&self, owner: &AccessPoint) -> Vec<AccessPoint> {
-        rendezvous::order(rendezvous::key_hash(&owner.to_string()), &self.live())
+        rendezvous::order(rendezvous::key_hash(&owner.to_string()), self.live())
     }
 
     /// The living, in the order in which they serve a subnet.
     pub(crate) fn stewards_of(&self, subnet: &Subnet) -> Vec<AccessPoint> {
-        rendezvous::stewards_of(subnet, &self.live())
+        rendezvous::stewards_of(subnet, self.live())
     }
 }
 

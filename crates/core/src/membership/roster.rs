@@ -109,6 +109,8 @@ pub(crate) struct Roster {
     config: RosterConfig,
     started: Moment,
     others: BTreeMap<AccessPoint, Standing>,
+    /// The living of them and this access point, in order: they are asked for many times between two changes.
+    live: Vec<AccessPoint>,
     left: Vec<AccessPoint>,
     /// Members that are none any more: how, and since when they said nothing; for [`PARTINGS`], at most [`MAX_PARTED`].
     parted: BTreeMap<AccessPoint, (Parting, Moment)>,
@@ -119,7 +121,7 @@ impl Roster {
     pub(crate) fn new(me: AccessPoint, config: RosterConfig, now: Moment, remembered: &BTreeSet<AccessPoint>) -> Roster {
         let standing = Standing { member_since: now, silent_since: Some(now), from_start: true };
         let others = remembered.iter().filter(|member| **member != me).map(|member| (*member, standing)).collect();
-        Roster { me, config, started: now, others, left: Vec::new(), parted: BTreeMap::new() }
+        Roster { me, config, started: now, others, live: vec![me], left: Vec::new(), parted: BTreeMap::new() }
     }
 
     /// SWIM says that this member is alive.
@@ -130,6 +132,9 @@ impl Roster {
         let from_start = now.since(self.started) < self.config.vote_after;
         let fresh = Standing { member_since: now, silent_since: None, from_start };
         self.others.entry(member).or_insert(fresh).silent_since = None;
+        if let Err(place) = self.live.binary_search(&member) {
+            self.live.insert(place, member);
+        }
         self.parted.remove(&member);
     }
 
@@ -137,6 +142,7 @@ impl Roster {
     pub(crate) fn down(&mut self, now: Moment, member: AccessPoint) {
         if let Some(standing) = self.others.get_mut(&member) {
             standing.silent_since.get_or_insert(now);
+            self.live.retain(|living| *living != member);
         }
     }
 
@@ -156,6 +162,7 @@ impl Roster {
 
     fn leaves(&mut self, now: Moment, member: AccessPoint, how: Parting) {
         if self.others.remove(&member).is_some() {
+            self.live.retain(|living| *living != member);
             self.left.push(member);
             self.part(member, how, now);
         }
@@ -183,9 +190,7 @@ impl Roster {
     /// To be called about once a second: who is dead now? The longest silent first.
     pub(crate) fn tick(&mut self, now: Moment) -> Vec<Verdict> {
         let mut dead = std::mem::take(&mut self.left);
-        let silent = self.others.iter().filter_map(|(member, standing)| Some((standing.silent_since?, *member)));
-        let mut overdue: Vec<_> = silent.filter(|(since, _)| now.since(*since) >= self.config.dead_after).collect();
-        overdue.sort_unstable();
+        let overdue = self.overdue(now);
         self.parted.retain(|_, (_, since)| now.since(*since) < PARTINGS);
         for (since, member) in overdue {
             self.others.remove(&member);
@@ -195,13 +200,20 @@ impl Roster {
         dead.into_iter().map(Verdict::Dead).collect()
     }
 
+    /// Those that have been silent for too long, the longest silent first.
+    fn overdue(&self, now: Moment) -> Vec<(Moment, AccessPoint)> {
+        if self.live.len() > self.others.len() {
+            return Vec::new();
+        }
+        let silent = self.others.iter().filter_map(|(member, standing)| Some((standing.silent_since?, *member)));
+        let mut overdue: Vec<_> = silent.filter(|(since, _)| now.since(*since) >= self.config.dead_after).collect();
+        overdue.sort_unstable();
+        overdue
+    }
+
     /// The live members in order, this one included.
-    pub(crate) fn live(&self) -> Vec<AccessPoint> {
-        let mut live: Vec<_> =
-            self.others.iter().filter(|(_, standing)| standing.silent_since.is_none()).map(|(member, _)| *member).collect();
-        let place = live.partition_point(|member| *member < self.me);
-        live.insert(place, self.me);
-        live
+    pub(crate) fn live(&self) -> &[AccessPoint] {
+        &self.live
     }
 
     /// How every other member stands, the silent ones included.
@@ -211,9 +223,17 @@ impl Roster {
 
     /// The members that have been here for a while, this one included: to be kept on disk for [`Roster::new`].
     pub(crate) fn settled(&self, now: Moment) -> BTreeSet<AccessPoint> {
-        let counts = |standing: &Standing| standing.from_start || now.since(standing.member_since) >= self.config.vote_after;
-        let others = self.others.iter().filter(|(_, standing)| counts(standing)).map(|(member, _)| *member);
-        others.chain([self.me]).collect()
+        self.settled_others(now).chain([self.me]).collect()
+    }
+
+    /// How many these are.
+    pub(crate) fn count_settled(&self, now: Moment) -> usize {
+        self.settled_others(now).count() + 1
+    }
+
+    fn settled_others(&self, now: Moment) -> impl Iterator<Item = AccessPoint> {
+        let counts = move |standing: &Standing| standing.from_start || now.since(standing.member_since) >= self.config.vote_after;
+        self.others.iter().filter(move |(_, standing)| counts(standing)).map(|(member, _)| *member)
     }
 }
 

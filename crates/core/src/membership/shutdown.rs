@@ -111,7 +111,7 @@ impl Shutdown {
                 return;
             }
         }
-        for peer in members.live().into_iter().filter(|peer| *peer != cx.me && !unfinished.copy) {
+        for peer in members.live().iter().copied().filter(|peer| *peer != cx.me && !unfinished.copy) {
             cx.commands.push_back(Command::Peers(PeerCommand::Ask {
                 to: peer,
                 question: QuestionId::NO_ANSWER,

@@ -222,9 +222,12 @@ impl Swim {
 
     /// Fires what is due.
     pub fn tick(&mut self, now: Moment) {
-        let due = self.timers.split_off(&(now.after(1), 0));
-        let due = std::mem::replace(&mut self.timers, due);
-        for (_, timer) in due {
+        // Those that are due now, not those that they set: these are for the next tick.
+        let mut due = Vec::new();
+        while let Some(first) = self.timers.first_entry().filter(|first| first.key().0 <= now) {
+            due.push(first.remove());
+        }
+        for timer in due {
             // Errors here mean that time jumped over a whole probe cycle (a laptop slept); foca recovers by itself.
             let _ = self.foca.handle_timer(timer, &mut self.runtime);
             self.collect(now);

@@ -67,7 +67,7 @@ impl Departure {
         if refused.is_some_and(|refused| refused.len() >= MAX_ASKED) {
             return None;
         }
-        let foretold = around.delegation.knowledge().foretell(&cx.hierarchy, *subnet, &around.membership.live());
+        let foretold = around.delegation.knowledge().foretell(&cx.hierarchy, *subnet, around.membership.live());
         // Of whom nothing can be expected come last.
         let others = foretold.into_iter().map(|known| known.access_point).chain(around.membership.stewards_of(subnet));
         others.into_iter().find(|who| *who != cx.me && refused.is_none_or(|refused| !refused.contains(who)))

@@ -133,7 +133,7 @@ impl OptOuts {
 
     /// Once a second: what was not acknowledged is told again, proofs are looked for, and it may be time to compare.
     pub(crate) fn tick(&mut self, cx: &mut Context, members: &Membership) {
-        if let Some(next) = self.comparing.next(cx.now.moment, cx.me, self.register.book(), || members.live()) {
+        if let Some(next) = self.comparing.next(cx.now.moment, cx.me, self.register.book(), members.live()) {
             self.compare_with(cx, next);
         }
         self.tell(cx, members);
@@ -459,7 +459,7 @@ impl OptOuts {
     pub(crate) fn stored(&mut self, cx: &mut Context, members: &Membership, write: WriteId) {
         let ours = self.register.book_mut().stored(write).into_iter().filter(|kept| kept.statement.by == cx.me);
         let ours: Vec<StatementId> = ours.map(|kept| kept.head.id).collect();
-        let others: Vec<_> = members.live().into_iter().filter(|member| *member != cx.me).collect();
+        let others: Vec<_> = members.live().iter().copied().filter(|member| *member != cx.me).collect();
         if ours.is_empty() {
             return;
         }

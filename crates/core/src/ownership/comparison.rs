@@ -113,18 +113,19 @@ impl Comparison {
         due
     }
 
-    /// Gives up a pass that takes too long, and begins the next one if it is time. `others` are the other living members, `known` tells
-    /// who is a member at all, `synced` whether our map is whole.
+    /// Gives up a pass that takes too long, and begins the next one if it is time. `live` are the living members, `known` tells who is a
+    /// member at all, `synced` whether our map is whole.
     pub(super) fn tick(
         &mut self,
         cx: &mut Context,
         register: &mut Register,
-        others: &[AccessPoint],
+        live: &[AccessPoint],
         known: impl Fn(&AccessPoint) -> bool,
         synced: bool,
     ) {
-        let now = cx.now.moment;
-        self.met = self.met.or((!others.is_empty()).then_some(now));
+        let (now, me) = (cx.now.moment, cx.me);
+        let others = || live.iter().filter(|member| **member != me).copied();
+        self.met = self.met.or_else(|| others().next().map(|_| now));
         self.tried.retain(|member, _| known(member));
         if self.pass.as_ref().is_some_and(|pass| now.since(pass.begun) > MAX_PASS + pass.claims) {
             self.fail(cx, synced, Failure::Silent);
@@ -135,8 +136,11 @@ impl Comparison {
         }
         let rested = |member: &AccessPoint| self.tried.get(member).is_none_or(|tried| now >= tried.again);
         let next = self.next.iter().find(|member| rested(member)).copied();
-        let first = (cx.rounds as usize / 7).checked_rem(others.len()).unwrap_or(0);
-        let in_turn = || others.iter().cycle().skip(first).take(others.len()).copied();
+        let rounds = cx.rounds as usize / 7;
+        let in_turn = || {
+            let count = others().count();
+            others().cycle().skip(rounds.checked_rem(count).unwrap_or(0)).take(count)
+        };
         let outcome = |member: &AccessPoint| self.tried.get(member).and_then(|tried| tried.outcome);
         let peer = match next {
             Some(next) => Some(next),
@@ -145,7 +149,8 @@ impl Comparison {
                 let untried = in_turn().find(|member| outcome(member).is_none() && rested(member));
                 untried.or_else(|| in_turn().find(|member| outcome(member) != Some(Outcome::Whole) && rested(member)))
             }
-            None => in_turn().next().filter(|member| due && rested(member)),
+            None if due => in_turn().next().filter(rested),
+            None => None,
         };
         if let Some(peer) = peer {
             self.next.remove(&peer);

@@ -64,7 +64,7 @@ impl Ownership {
 
     fn compare(&mut self, cx: &mut Context, members: &Membership) {
         let known = |member: &AccessPoint| members.standings().contains_key(member);
-        self.comparison.tick(cx, &mut self.register, &others(cx, members), known, self.synced);
+        self.comparison.tick(cx, &mut self.register, members.live(), known, self.synced);
     }
 
     /// Many claims were entered: the digests of the map are computed now, and not when a member waits for them.
@@ -95,7 +95,7 @@ impl Ownership {
     /// Compares the map with one member after the other; who is alone looks after its own subnets instead. Whether the map is acted on from
     /// now on, and was not before.
     pub(crate) fn tick_comparison(&mut self, cx: &mut Context, members: &Membership) -> bool {
-        let alone = others(cx, members).is_empty();
+        let alone = members.live().len() == 1;
         if alone && self.comparison.is_due(cx.now.moment) && !cx.settings.joins && self.synced {
             self.claim_own_subnets(cx);
         }
@@ -147,5 +147,5 @@ impl Ownership {
 
 /// The other living members.
 fn others(cx: &Context, members: &Membership) -> Vec<AccessPoint> {
-    members.live().into_iter().filter(|peer| *peer != cx.me).collect()
+    members.live().iter().copied().filter(|peer| *peer != cx.me).collect()
 }

@@ -56,14 +56,11 @@ impl Ownership {
         if !self.synced || !members.may_claim(now) {
             return;
         }
-        let owners: Vec<_> = self.register.owners().filter(|owner| *owner != cx.me).collect();
-        self.dead_since.retain(|gone, _| owners.contains(gone));
+        let is_absent = |owner: &AccessPoint| *owner != cx.me && !members.standings().contains_key(owner);
+        let absent: Vec<_> = self.register.owners().filter(is_absent).collect();
+        self.dead_since.retain(|gone, _| absent.contains(gone));
         let mut dead = Vec::new();
-        for owner in owners {
-            if members.standings().contains_key(&owner) {
-                self.dead_since.remove(&owner);
-                continue;
-            }
+        for owner in absent {
             // An owner that we never met died before our time, or is about to be met.
             let patience = cx.settings.roster.dead_after;
             let since = *self.dead_since.entry(owner).or_insert(now.after(patience));
@@ -72,8 +69,8 @@ impl Ownership {
             }
         }
         let live = members.live();
-        let mut claims = self.claims_to_what_the_dead_left(cx, members, knowledge, &live, &dead);
-        claims.extend(self.claims_to_what_was_freed(cx, members, knowledge, &live, released_to_us));
+        let mut claims = self.claims_to_what_the_dead_left(cx, members, knowledge, live, &dead);
+        claims.extend(self.claims_to_what_was_freed(cx, members, knowledge, live, released_to_us));
         claims.retain(|claim| self.inheriting.insert((claim.subnet, claim.epoch)));
         self.make_claims(cx, claims);
     }

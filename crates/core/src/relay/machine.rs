@@ -319,7 +319,7 @@ impl Relay {
     #[expect(clippy::result_large_err, reason = "what cannot be forwarded is handed back whole, and used at once")]
     fn forward(&mut self, cx: &mut Context, others: Others<'_>, mut forwarding: Forwarding) -> Result<PeerCommand, Forwarding> {
         let (now, to, me) = (cx.now.moment, forwarding.to, cx.me);
-        let live = others.members.live().into_iter().filter(|who| *who != me);
+        let live = others.members.live().iter().copied().filter(|who| *who != me);
         let Some(via) = self.ways.third(now, to, &forwarding.tried, others.voters, live) else {
             self.ways.give_up(now, &to);
             return Err(forwarding);

@@ -172,7 +172,9 @@ impl Replication {
     /// The voters know who has all that we recorded; `needed` are those whom they may tell to a successor.
     pub(crate) fn voters_know(&mut self, cx: &Context, needed: Option<Vec<NamedReplica>>) {
         self.placement.told(needed);
-        self.replicas.need(self.placement.needed(cx.me));
+        if let Some(needed) = self.placement.needed_now(cx.me) {
+            self.replicas.need(needed);
+        }
     }
 
     fn assign_all(&mut self, next_owner: impl Fn(&Subnet) -> Option<AccessPoint>) {

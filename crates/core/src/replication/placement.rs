@@ -56,6 +56,8 @@ pub(super) struct Placement {
     told: Option<Vec<NamedReplica>>,
     /// Whether there is no other member that could keep copies, as of the last look.
     alone: bool,
+    /// Whether anything that decides who is needed may have changed since that was asked last.
+    changed: bool,
 }
 
 /// What changed.
@@ -78,6 +80,7 @@ impl Placement {
         is_whole: impl Fn(&AccessPoint) -> bool,
         has_recorded: impl Fn(&AccessPoint) -> bool,
     ) -> Changed {
+        self.changed = true;
         let (now, lease) = (cx.now.moment, cx.settings.roster.lease);
         let leased = members.may_claim(now);
         self.avoided.retain(|_, until| *until > now);
@@ -170,7 +173,13 @@ impl Placement {
 
     /// Who is needed, as the voters may know; none if nothing is recorded at the moment.
     pub(super) fn told(&mut self, needed: Option<Vec<NamedReplica>>) {
+        self.changed |= self.told != needed;
         self.told = needed;
+    }
+
+    /// Who must have a row before it is recorded, if they may be others than at the last time: the voters say with every tick whom they know.
+    pub(super) fn needed_now(&mut self, me: AccessPoint) -> Option<Option<BTreeSet<AccessPoint>>> {
+        std::mem::take(&mut self.changed).then(|| self.needed(me))
     }
 
     /// Who must have a row before it is recorded: whom voters may tell, and whom they are about to be told of. One that uses another database
@@ -203,6 +212,7 @@ impl Placement {
     /// A replica said which database it uses. Whether it is another one than before: then it has nothing.
     pub(super) fn uses(&mut self, member: &AccessPoint, store: StoreId) -> bool {
         let Some(replica) = self.replicas.get_mut(member) else { return false };
+        self.changed = true;
         let other = replica.store.is_some_and(|before| before != store);
         replica.store = Some(store);
         replica.whole &= !other;
@@ -213,6 +223,7 @@ impl Placement {
     pub(super) fn left(&mut self, now: Moment, member: &AccessPoint) {
         if let Some(replica) = self.replicas.get_mut(member) {
             (replica.over, replica.failing_since) = (true, Some(now));
+            self.changed = true;
         }
     }
 
@@ -256,7 +267,7 @@ impl Placement {
             Replica { chosen: Moment(0), store: Some(store), whole: true, refused: false, failing_since: None, over: false, guest: false };
         let names: Vec<_> = [me].iter().chain(members).map(|member| NamedReplica { member: *member, store }).collect();
         let replicas = members.iter().map(|member| (*member, replica)).collect();
-        Placement { replicas, told: Some(names.clone()), names, ..Placement::default() }
+        Placement { replicas, told: Some(names.clone()), names, changed: true, ..Placement::default() }
     }
 }
 

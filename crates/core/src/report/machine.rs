@@ -18,7 +18,6 @@ use nearcrawl_model::{
     url::Host,
 };
 use std::{
-    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     sync::Arc,
@@ -170,7 +169,7 @@ impl Report {
 
     /// Whether our own sums are to be put together anew, for those who ask us.
     pub(crate) fn is_stale(&self, cx: &Context) -> bool {
-        !self.dirty.is_empty() && self.recent(cx).is_none()
+        !self.dirty.is_empty() && self.recent_one(cx).is_none()
     }
 
     /// Whether it is to be looked at now whether the roll-up is to be told to all.
@@ -229,13 +228,17 @@ impl Report {
 
     /// Others live than before.
     pub(crate) fn members_changed(&mut self, cx: &Context, members: &Membership, ownership: &Ownership) {
-        self.roll_ups.members_changed(members.live(), |owner| ownership.register().count(owner) > 0, cx.now.moment);
+        self.roll_ups.members_changed(members.live().to_vec(), |owner| ownership.register().count(owner) > 0, cx.now.moment);
     }
 
     /// Our last roll-up if it is recent.
     pub(crate) fn recent(&self, cx: &Context) -> Option<RollUp> {
+        self.recent_one(cx).cloned()
+    }
+
+    fn recent_one(&self, cx: &Context) -> Option<&RollUp> {
         let (roll_up, at) = self.roll_ups.of(&cx.me)?;
-        (cx.now.moment.since(at) < ROLL_UP_EVERY).then(|| roll_up.clone())
+        (cx.now.moment.since(at) < ROLL_UP_EVERY).then_some(roll_up)
     }
 
     /// A member knows this version of our totals. If it is later than ours, another process with our key told it: ours becomes a later one, or
@@ -255,8 +258,8 @@ impl Report {
         self.ask_due = now.after(ASK_EVERY);
         self.asked.retain(|_, at| now.since(*at) < ASK_AGAIN);
         let live = members.live();
-        let mut overdue = self.roll_ups.overdue(cx.me, &live, |owner| ownership.register().digest_of(owner), now);
-        overdue.extend(self.untold(cx, &live));
+        let mut overdue = self.roll_ups.overdue(cx.me, live, |owner| ownership.register().digest_of(owner), now);
+        overdue.extend(self.untold(cx, live));
         let mut seen = BTreeSet::new();
         overdue.retain(|member| !self.asked.contains_key(member) && seen.insert(*member));
         overdue.truncate(ASKED_AT_ONCE);
@@ -321,7 +324,7 @@ impl Report {
     /// Asks all members for their parts of a table, unless that has just been done. `own`: ours.
     pub(crate) fn gather(&mut self, cx: &mut Context, members: &Membership, own: CrossTable) {
         let by = own.by;
-        for member in self.roll_ups.cross_tables.want(by, (cx.me, own), &members.live(), cx.now.moment) {
+        for member in self.roll_ups.cross_tables.want(by, (cx.me, own), members.live(), cx.now.moment) {
             cx.ask(member, Pending::CrossTotals(by), Request::CrossTotals(by.0, by.1));
         }
     }
@@ -359,7 +362,7 @@ impl Report {
     /// Asks all members for their distinct sets, unless that has just been done.
     pub(crate) fn gather_sets(&mut self, cx: &mut Context, members: &Membership, crawl: &Crawl) {
         let own = self.own_sets(cx, crawl);
-        for (member, known) in self.roll_ups.distinct.want(cx.me, own, &members.live(), cx.now.moment) {
+        for (member, known) in self.roll_ups.distinct.want(cx.me, own, members.live(), cx.now.moment) {
             cx.ask(member, Pending::Distinct, Request::Distinct(known));
         }
     }
@@ -403,7 +406,7 @@ impl Report {
     /// What the swarm knows so far, as far as we know.
     pub(crate) fn results(&self, cx: &Context, members: &Membership, ownership: &Ownership) -> SwarmResults {
         let owners = ownership.register().owners().map(|owner| (owner, ownership.register().digest_of(&owner))).collect();
-        let mut results = self.roll_ups.results(cx.me, &owners, &members.live(), cx.now.moment);
+        let mut results = self.roll_ups.results(cx.me, &owners, members.live(), cx.now.moment);
         // Without a lease others may have gone on with what is ours; with another map we do not know whose totals to wait for.
         let unsure = if let Some(why) = members.no_lease(cx.now.moment) {
             Some(format!("this access point holds no lease: {why}"))
@@ -455,10 +458,9 @@ pub(super) fn whereabouts(cx: &Context, address: Option<IpAddr>) -> Whereabouts 
     }
 }
 
-/// Whether an access point is no member and owns nothing. Who lives is asked for at the first question: of most claims there is none.
+/// Whether an access point is no member and owns nothing.
 fn gone(members: &Membership, ownership: &Ownership) -> impl Fn(&AccessPoint) -> bool {
-    let live = OnceCell::new();
-    move |member| ownership.register().count(member) == 0 && !live.get_or_init(|| members.live()).contains(member)
+    move |member| ownership.register().count(member) == 0 && !members.live().contains(member)
 }
 
 #[cfg(test)]

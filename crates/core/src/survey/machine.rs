@@ -200,7 +200,7 @@ impl Surveys {
         self.register.stored(kept);
         self.take_effect(cx);
         if ours {
-            let others: Vec<_> = members.live().into_iter().filter(|member| *member != cx.me).collect();
+            let others: Vec<_> = members.live().iter().copied().filter(|member| *member != cx.me).collect();
             if !others.is_empty() {
                 cx.tell_all(&others, Gossip::Surveys(vec![head]));
             }

@@ -48,13 +48,13 @@ impl Placing {
     /// The next URLs that are to be named here, if `live` are alive. `steward_of` says who serves a host.
     pub(crate) fn next(
         &mut self,
-        live: Vec<AccessPoint>,
+        live: &[AccessPoint],
         me: &AccessPoint,
         now: Moment,
         steward_of: impl Fn(&Host) -> Option<AccessPoint>,
     ) -> Vec<PageUrl> {
         if live != self.members {
-            self.members = live;
+            self.members = live.to_vec();
             self.lists.values_mut().for_each(|listed| listed.next = 0);
         }
         let (mut urls, mut steps) = (Vec::new(), IN_A_STEP);

@@ -5,7 +5,12 @@
 //! Who accepts a list votes no more by the present one. So a list that was begun must be brought to its end: any voter that accepted it
 //! goes on with it when its proposer does not.
 
-use crate::voting::{lists::Lists, records::BallotState};
+use crate::voting::{
+    lists::Lists,
+    networks::Networks,
+    plan::{Gone, LastPlan},
+    records::BallotState,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
@@ -141,6 +146,7 @@ pub(crate) struct Ballots {
     failed: u64,
     /// Next lists that this voter does not agree with, and who proposed them.
     disputed: BTreeMap<Vec<AccessPoint>, BTreeSet<AccessPoint>>,
+    plan: LastPlan,
 }
 
 /// What an answer leads to.
@@ -156,7 +162,18 @@ pub(crate) enum Outcome {
 impl Ballots {
     pub(crate) fn restored(now: Moment, state: BallotState) -> Ballots {
         let accepted_since = state.accepted.as_ref().map(|_| now);
-        Ballots { state, mine: None, latest: 0, wanted_since: None, accepted_since, failed: 0, disputed: BTreeMap::new() }
+        Ballots { state, accepted_since, ..Ballots::default() }
+    }
+
+    /// The voters of a better list, if there is one.
+    pub(crate) fn plan(
+        &mut self,
+        list: &VoterList,
+        gone: Gone<'_>,
+        candidates: &[AccessPoint],
+        networks: &Networks,
+    ) -> Option<Vec<AccessPoint>> {
+        self.plan.better(list, gone, candidates, networks)
     }
 
     /// Whether nothing is decided by the present list any more.

@@ -353,7 +353,7 @@ impl Voting {
     pub(crate) fn is_needed(&self, cx: &Context, members: &Membership) -> bool {
         let live = members.live();
         let listed = self.lists.current().filter(|list| live.len() > 1 && list.contains(&cx.me));
-        listed.is_some_and(|list| self.ballots.is_sealed(list.number) || self.better(cx.now.moment, cx.me, &live, list).is_some())
+        listed.is_some_and(|list| self.ballots.is_sealed(list.number) || self.better(cx.now.moment, cx.me, live, list).is_some())
     }
 
     /// Whether this claim, or the one it releases, was accepted by enough voters; none if their list is not known here yet.
@@ -469,7 +469,7 @@ impl Voting {
     /// Tells all members of a list that is in force from now on.
     pub(super) fn tell_list(&mut self, cx: &mut Context, others: Others<'_>, signed: &SignedList) {
         let me = cx.me;
-        for member in others.members.live().into_iter().filter(|member| *member != me) {
+        for member in others.members.live().iter().copied().filter(|member| *member != me) {
             self.tell(cx, member, Request::Ballot(Box::new(BallotRequest::Adopt(signed.clone()))));
         }
     }
@@ -504,7 +504,7 @@ impl Voting {
 
     fn tell_of_liar(&mut self, cx: &mut Context, others: Others<'_>, proof: DoubleVote) {
         let (me, liar) = (cx.me, proof.voter());
-        for member in others.members.live().into_iter().filter(|member| *member != me && *member != liar) {
+        for member in others.members.live().iter().copied().filter(|member| *member != me && *member != liar) {
             self.tell(cx, member, Request::DoubleVote(Box::new(proof.clone())));
         }
     }
@@ -534,8 +534,8 @@ impl Voting {
                 self.ask(cx, voter, Pending::Propose { list: number, term, claims: asked }, Request::Propose(proposal));
             }
         }
-        let live = if self.proposals.len() > 0 { others.members.live() } else { Vec::new() };
-        let decided = self.proposals.decide(now, list, (self.quorum(list), self.lease.term()), cx.me, &live);
+        let live = others.members.live();
+        let decided = self.proposals.decide(now, list, (self.quorum(list), self.lease.term()), cx.me, live);
         for (voter, claims) in decided.withdrawn {
             self.tell(cx, voter, Request::Withdraw { process: self.process.number, claims });
         }
@@ -549,9 +549,11 @@ impl Voting {
         let now = cx.now.moment;
         let live = others.members.live();
         let gone = self.gone(now, cx.me, list);
-        let rank =
-            list.voters.iter().filter(|voter| live.contains(voter) && !gone.contains(voter)).take_while(|voter| **voter != cx.me).count();
-        let better = self.better(now, cx.me, &live, list).filter(|next| self.can_be_chosen(now, cx.me, list, next));
+        let lives = |voter: &&AccessPoint| live.binary_search(voter).is_ok() && !gone.contains(voter);
+        let rank = list.voters.iter().filter(lives).take_while(|voter| **voter != cx.me).count();
+        let (candidates, never) = self.eligible(now, cx.me, live, list, &gone);
+        let better = self.ballots.plan(list, Gone { now: &gone, for_good: &never }, &candidates, &self.networks);
+        let better = better.filter(|next| self.can_be_chosen(now, cx.me, list, next));
         let better = better.or_else(|| self.has_lost_disk(now, cx.me, list).then(|| list.voters.clone()));
         let timely = better.filter(|voters| self.is_timely(now, list, voters));
         let age = self.age(now, list) / 1_000;
@@ -571,9 +573,21 @@ impl Voting {
     /// The voters of a better list, if there is one.
     fn better(&self, now: Moment, me: AccessPoint, live: &[AccessPoint], list: &VoterList) -> Option<Vec<AccessPoint>> {
         let gone = self.gone(now, me, list);
-        let candidates = self.candidates(now, me, list, &gone, |who| live.contains(who) && !self.is_out(me, who));
-        let never: BTreeSet<_> = list.voters.iter().filter(|voter| self.is_out(me, voter)).copied().collect();
+        let (candidates, never) = self.eligible(now, me, live, list, &gone);
         plan::better(list, Gone { now: &gone, for_good: &never }, &candidates, &self.networks)
+    }
+
+    /// Who may become a voter in place of those that are gone, the best first; and which voters of the list never come back.
+    fn eligible(
+        &self,
+        now: Moment,
+        me: AccessPoint,
+        live: &[AccessPoint],
+        list: &VoterList,
+        gone: &BTreeSet<AccessPoint>,
+    ) -> (Vec<AccessPoint>, BTreeSet<AccessPoint>) {
+        let candidates = self.candidates(now, me, list, gone, |who| live.binary_search(who).is_ok() && !self.is_out(me, who));
+        (candidates, list.voters.iter().filter(|voter| self.is_out(me, voter)).copied().collect())
     }
 
     /// Whether the voters of the present list that answer may choose these. Where they may not, because too many have lost their disks, the

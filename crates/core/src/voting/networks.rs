@@ -42,13 +42,15 @@ pub(crate) struct Networks {
     /// Ranges in which each address counts for itself: those of laboratories.
     singly: Vec<Subnet>,
     seen: BTreeMap<AccessPoint, Seen>,
+    /// Grows whenever something changes that decides who has a place on a list.
+    version: u64,
 }
 
 impl Networks {
     /// Nobody has been seen yet.
     pub(crate) fn new(me: AccessPoint, singly: Vec<Subnet>) -> Networks {
         // Behind an address translator no address of one's own may be known.
-        Networks { me, singly, seen: BTreeMap::from([(me, Seen { singly: true, ..Seen::default() })]) }
+        Networks { me, singly, seen: BTreeMap::from([(me, Seen { singly: true, ..Seen::default() })]), version: 0 }
     }
 
     /// This access point has this address itself.
@@ -73,7 +75,9 @@ impl Networks {
         // Whoever connects from a loopback address is on this machine.
         let singly = address.is_loopback() || self.singly.iter().any(|range| range.contains(address));
         let seen = self.seen.entry(who).or_default();
-        (seen.at, seen.singly) = (cx.now.moment, singly);
+        seen.at = cx.now.moment;
+        self.version += 1;
+        seen.singly = singly;
         seen.asn = cx.hierarchy.asn_of(address).filter(|_| !singly);
         if !singly && seen.networks.back() != Some(&network) {
             seen.networks.retain(|known| *known != network);
@@ -82,6 +86,11 @@ impl Networks {
                 seen.networks.pop_front();
             }
         }
+    }
+
+    /// Another number whenever who is in which network may be told otherwise than before.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
     }
 
     /// How many members' networks are remembered.

@@ -83,6 +83,50 @@ pub(crate) fn better(list: &VoterList, gone: Gone<'_>, candidates: &[AccessPoint
     (better && !same).then(|| voters.into_iter().collect())
 }
 
+/// The last plan, with all that it was made from: it is asked for with every tick, while members seldom come, go or move.
+#[derive(Debug, Default)]
+pub(crate) struct LastPlan {
+    made_from: Option<MadeFrom>,
+    better: Option<Vec<AccessPoint>>,
+}
+
+/// All that decides what [`better`] returns.
+#[derive(Debug)]
+struct MadeFrom {
+    voters: Vec<AccessPoint>,
+    gone: BTreeSet<AccessPoint>,
+    for_good: BTreeSet<AccessPoint>,
+    candidates: Vec<AccessPoint>,
+    networks: u64,
+}
+
+impl LastPlan {
+    /// The same as [`better`], which is only called if something is other than at the last time.
+    pub(crate) fn better(
+        &mut self,
+        list: &VoterList,
+        gone: Gone<'_>,
+        candidates: &[AccessPoint],
+        networks: &Networks,
+    ) -> Option<Vec<AccessPoint>> {
+        let holds = self.made_from.as_ref().is_some_and(|made| {
+            let same_members = made.voters == list.voters && made.candidates == candidates;
+            same_members && made.gone == *gone.now && made.for_good == *gone.for_good && made.networks == networks.version()
+        });
+        if !holds {
+            self.better = better(list, gone, candidates, networks);
+            self.made_from = Some(MadeFrom {
+                voters: list.voters.clone(),
+                gone: gone.now.clone(),
+                for_good: gone.for_good.clone(),
+                candidates: candidates.to_vec(),
+                networks: networks.version(),
+            });
+        }
+        self.better.clone()
+    }
+}
+
 /// The best list of this size: of the voters that are there first one of each network, then candidates of other networks, and of what is
 /// left of the voters as many as are missing.
 fn of_size(size: usize, there: &[AccessPoint], candidates: &[AccessPoint], networks: &Networks) -> Option<Vec<AccessPoint>> {

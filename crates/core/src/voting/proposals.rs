@@ -176,6 +176,9 @@ impl Proposals {
     pub(crate) fn due(&mut self, now: Moment, list: &VoterList) -> BTreeMap<AccessPoint, Vec<SignedClaim>> {
         let mut due: BTreeMap<AccessPoint, Vec<SignedClaim>> = BTreeMap::new();
         self.working.retain(|_, since| now.since(*since) < ASK_AGAIN);
+        if self.open.is_empty() {
+            return due;
+        }
         let mut free: Vec<_> = list.voters.iter().filter(|voter| !self.working.contains_key(voter)).collect();
         for open in self.open.values_mut() {
             free.retain(|voter| due.get(voter).is_none_or(|claims| claims.len() < MAX_PROPOSED));

@@ -31,6 +31,9 @@ const ROW_KEY: usize = 48;
 /// A place in a subnet's journals to go on from.
 pub(super) type Cursor = (JournalKey, u64);
 
+/// By how many bytes the journals of each subnet grow.
+pub(super) type Growth = BTreeMap<Subnet, i64>;
+
 /// Journals with their decoded entries.
 pub(super) type Journals = Vec<(JournalKey, Vec<JournalEntry>)>;
 
@@ -113,6 +116,15 @@ fn head(rows: &BTreeMap<u64, Vec<u8>>) -> u64 {
     (0u64..).zip(rows.keys()).take_while(|(expected, found)| expected == *found).count() as u64
 }
 
+/// What a row takes, in bytes.
+fn size_of_row(entry: &[u8]) -> i64 {
+    (entry.len() + ROW_KEY) as i64
+}
+
+fn size(rows: &BTreeMap<u64, Vec<u8>>) -> i64 {
+    rows.values().map(|entry| size_of_row(entry)).sum()
+}
+
 /// Damage. A store says so when it reads a value that does not match its checksum, and when it is opened: then its process ends.
 impl Disk {
     /// Changes each stored row and claim of which this says so, and something in any case.
@@ -153,43 +165,31 @@ impl Disk {
 }
 
 impl Disk {
-    /// Adds rows; one that differs from what stands there replaces it and all behind it. Returns how far each journal goes.
-    pub fn append(&mut self, rows: &[JournalRow]) -> Vec<(JournalKey, u64)> {
+    /// Adds rows; one that differs from what stands there replaces it and all behind it. Returns how far each journal goes, and what that added.
+    pub(super) fn append(&mut self, rows: &[JournalRow]) -> (Vec<(JournalKey, u64)>, Growth) {
+        let mut growth = Growth::new();
         for row in rows {
-            let journal = self.journals.entry(row.key.clone()).or_default();
-            if journal.get(&row.sequence).is_some_and(|stored| *stored != row.entry) {
-                journal.split_off(&row.sequence);
-            }
+            let journal = match self.journals.get_mut(&row.key) {
+                Some(journal) => journal,
+                None => self.journals.entry(row.key.clone()).or_default(),
+            };
+            let replaced = match journal.get(&row.sequence) {
+                Some(stored) if *stored == row.entry => continue,
+                Some(_) => size(&journal.split_off(&row.sequence)),
+                None => 0,
+            };
             journal.insert(row.sequence, row.entry.clone());
+            *growth.entry(row.key.subnet).or_default() += size_of_row(&row.entry) - replaced;
         }
-        let keys: BTreeSet<_> = rows.iter().map(|row| row.key.clone()).collect();
-        keys.into_iter().map(|key| (key.clone(), self.journals.get(&key).map_or(0, head))).collect()
-    }
-
-    /// What an action returns that changes these journals, and by how many bytes those of each subnet grow by it.
-    pub(super) fn resized<'a, T>(
-        &mut self,
-        keys: impl IntoIterator<Item = &'a JournalKey>,
-        act: impl FnOnce(&mut Disk) -> T,
-    ) -> (T, BTreeMap<Subnet, i64>) {
-        let keys: BTreeSet<_> = keys.into_iter().collect();
-        let mut growth = BTreeMap::new();
-        keys.iter().for_each(|key| *growth.entry(key.subnet).or_default() -= self.size(key));
-        let done = act(self);
-        keys.iter().for_each(|key| *growth.entry(key.subnet).or_default() += self.size(key));
         growth.retain(|_, bytes| *bytes != 0);
-        (done, growth)
-    }
-
-    fn size(&self, key: &JournalKey) -> i64 {
-        let rows = self.journals.get(key).into_iter().flat_map(BTreeMap::values);
-        rows.map(|entry| (entry.len() + ROW_KEY) as u64).sum::<u64>().cast_signed()
+        let keys: BTreeSet<_> = rows.iter().map(|row| &row.key).collect();
+        (keys.into_iter().map(|key| (key.clone(), self.journals.get(key).map_or(0, head))).collect(), growth)
     }
 
     /// By how many bytes the journals of each subnet exceed none: what there is at a start.
-    pub(super) fn sizes(&self) -> BTreeMap<Subnet, i64> {
-        let mut sizes = BTreeMap::new();
-        self.journals.keys().for_each(|key| *sizes.entry(key.subnet).or_default() += self.size(key));
+    pub(super) fn sizes(&self) -> Growth {
+        let mut sizes = Growth::new();
+        self.journals.iter().for_each(|(key, rows)| *sizes.entry(key.subnet).or_default() += size(rows));
         sizes
     }
 
@@ -290,10 +290,15 @@ impl Disk {
         older().map(|(key, _)| key).filter(|key| Some(*key) != stays).cloned().collect()
     }
 
-    /// Forgets a journal.
-    pub fn drop_journal(&mut self, key: &JournalKey) {
-        self.journals.remove(key);
-        self.damage.rows.remove(key);
+    /// Forgets journals. Returns what that took off.
+    pub(super) fn drop_journals(&mut self, keys: &[JournalKey]) -> Growth {
+        let mut growth = Growth::new();
+        for key in keys {
+            *growth.entry(key.subnet).or_default() -= self.journals.remove(key).map_or(0, |rows| size(&rows));
+            self.damage.rows.remove(key);
+        }
+        growth.retain(|_, bytes| *bytes != 0);
+        growth
     }
 
     /// Enters a visit and answers questions.

@@ -205,11 +205,7 @@ impl World {
     fn keep_rows(&mut self, who: AccessPoint, ticket: Ticket, rows: &[JournalRow]) {
         let no_copies = self.faults.no_copies;
         let Some(node) = self.nodes.get_mut(&who) else { return };
-        let (heads, growth) = if no_copies {
-            (heads_of(rows), BTreeMap::new())
-        } else {
-            node.disk.resized(rows.iter().map(|row| &row.key), |disk| disk.append(rows))
-        };
+        let (heads, growth) = if no_copies { (heads_of(rows), BTreeMap::new()) } else { node.disk.append(rows) };
         self.rows_stored(who, rows, false);
         self.tell(who, Event::RowsKept { ticket, heads, growth });
     }
@@ -252,7 +248,7 @@ impl World {
                 }
             }
             StoreCommand::Append { write, rows } => {
-                let (_, growth) = disk.resized(rows.iter().map(|row| &row.key), |disk| disk.append(&rows));
+                let (_, growth) = disk.append(&rows);
                 self.rows_stored(who, &rows, true);
                 self.tell(who, Event::RowsStored { write, growth });
             }
@@ -271,7 +267,7 @@ impl World {
             }
             StoreCommand::DropRuns { before, but_newest } => {
                 let older = disk.older_runs(&before, but_newest);
-                let ((), growth) = disk.resized(&older, |disk| older.iter().for_each(|key| disk.drop_journal(key)));
+                let growth = disk.drop_journals(&older);
                 self.tell(who, Event::JournalsResized { growth });
             }
             StoreCommand::Seen { ticket, batches } => {

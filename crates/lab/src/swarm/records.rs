@@ -69,7 +69,7 @@ type Streams = BTreeMap<(AccessPoint, AccessPoint), Stream>;
 pub(crate) struct Records {
     pages: BTreeMap<PageKey, Page>,
     /// Pages in the rows that an owner wrote into a journal and did not count as recorded yet.
-    written: BTreeMap<(AccessPoint, JournalKey), BTreeMap<u64, PageKey>>,
+    written: BTreeMap<AccessPoint, BTreeMap<JournalKey, BTreeMap<u64, PageKey>>>,
     runs: BTreeMap<Host, BTreeMap<u32, Run>>,
     /// Pages asked for again: how often, and the first.
     pub(crate) repeated: (u64, Option<Repeated>),
@@ -145,7 +145,7 @@ impl Records {
                 let Some(page) = page else { return };
                 page.is_written = true;
                 if own {
-                    self.written.entry((who, row.key.clone())).or_default().insert(row.sequence, key);
+                    self.written.entry(who).or_default().entry(row.key.clone()).or_default().insert(row.sequence, key);
                 }
             }
             _ => {}
@@ -155,7 +155,7 @@ impl Records {
     /// A process stored this row, as owner or as replica of the next one. One of its own that differed from it is not there any more, nor is
     /// what was behind that.
     fn replaced(&mut self, who: AccessPoint, row: &JournalRow) {
-        let Some(written) = self.written.get_mut(&(who, row.key.clone())) else { return };
+        let Some(written) = self.written.get_mut(&who).and_then(|written| written.get_mut(&row.key)) else { return };
         let Some((_, _, before)) = written.get(&row.sequence) else { return };
         let same = matches!(postcard::from_bytes(&row.entry), Ok(JournalEntry::Visited { url, .. }) if url == *before);
         if !same {
@@ -174,8 +174,8 @@ impl Records {
     /// A process counts the rows of each of its journals before this one as recorded.
     pub(super) fn counted(&mut self, now: Moment, who: AccessPoint, before: impl Fn(&JournalKey) -> u64) {
         let mut recorded = Vec::new();
-        for ((owner, key), written) in &mut self.written {
-            if *owner == who && !written.is_empty() {
+        for (key, written) in self.written.get_mut(&who).into_iter().flatten() {
+            if !written.is_empty() {
                 let others = written.split_off(&before(key));
                 recorded.extend(std::mem::replace(written, others).into_values());
             }
@@ -202,7 +202,7 @@ impl Records {
 
     /// A disk is lost: what only it had is not there.
     pub(super) fn forget_copies(&mut self, of: AccessPoint) {
-        self.written.retain(|(who, _), _| *who != of);
+        self.written.remove(&of);
     }
 
     /// All recorded pages, in the order of hosts and runs, with the moment at which they were.

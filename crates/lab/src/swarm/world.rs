@@ -163,7 +163,8 @@ pub struct World {
     pub(super) members: Vec<AccessPoint>,
     pub(super) now: Moment,
     /// What will happen, by time, access point and kind; only what is alike in all of these goes by the order in which it was ordered.
-    pub(super) queue: BTreeMap<(Moment, u32, Rank, u64), SimEvent>,
+    /// Boxed, because what is put into the middle of a map moves all behind it.
+    pub(super) queue: BTreeMap<(Moment, u32, Rank, u64), Box<SimEvent>>,
     pub(super) order: u64,
     pub(super) wires: u64,
     /// Messages so far, by sender, receiver and class.
@@ -435,7 +436,7 @@ impl World {
                 }
                 let ((when, ..), event) = entry.remove_entry();
                 self.now = self.now.max(when);
-                self.take(event);
+                self.take(*event);
             }
             self.now = step;
         }
@@ -450,7 +451,7 @@ impl World {
                 Some(entry) if entry.key().0 <= end => {
                     let ((when, ..), event) = entry.remove_entry();
                     self.now = self.now.max(when);
-                    self.take(event);
+                    self.take(*event);
                 }
                 Some(_) | None => return false,
             }
@@ -537,7 +538,7 @@ impl World {
         let number_of = |who: &AccessPoint| self.nodes.get(who).map_or(u32::MAX, |node| node.number);
         let (sort, concerns, class) = kind.rank(number_of);
         let rank = (sort, place.map_or(concerns, u128::from), class);
-        self.queue.insert((self.now.after(after), number_of(&node), rank, self.order), SimEvent { node, life, kind });
+        self.queue.insert((self.now.after(after), number_of(&node), rank, self.order), Box::new(SimEvent { node, life, kind }));
     }
 
     /// Passes an event to an access point's crawler and carries out its commands.

@@ -45,6 +45,6 @@ impl Surroundings<'_> {
 
     /// The living but for ourselves.
     pub(crate) fn others(&self, me: AccessPoint) -> impl Iterator<Item = AccessPoint> {
-        self.membership.live().into_iter().filter(move |who| *who != me)
+        self.membership.live().iter().copied().filter(move |who| *who != me)
     }
 }

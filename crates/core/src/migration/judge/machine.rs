@@ -106,7 +106,7 @@ impl Judge {
         self.arm.note(subnet, took_us);
         let (answer, average_us) = (self.arm.answer(&subnet), self.arm.average().unwrap_or(took_us));
         let why = self.watched.get_mut(&subnet)?.judge_by_the_paper(answer, took_us, average_us)?;
-        let to = twoma::elsewhere(cx.me, &around.membership.live(), &mut chance_of(cx, &subnet))?;
+        let to = twoma::elsewhere(cx.me, around.membership.live(), &mut chance_of(cx, &subnet))?;
         Some(Proposal { subnet, to, why })
     }
 

@@ -178,7 +178,7 @@ impl Watched {
         subnet: Subnet,
         access: &Access,
     ) -> Vec<Candidate<AccessPoint>> {
-        let foretold = around.delegation.knowledge().foretell(&cx.hierarchy, subnet, &around.membership.live());
+        let foretold = around.delegation.knowledge().foretell(&cx.hierarchy, subnet, around.membership.live());
         let beside_the_way = self.beside_the_way(cx, around, subnet, access);
         let at = |arm: AccessPoint, us: f64, error: f64, price: LoadPrice| Candidate {
             arm,

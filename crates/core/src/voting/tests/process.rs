@@ -303,7 +303,7 @@ impl Process {
                 Some(false) => panic!("a claim without enough votes: {claim:?}"),
                 None => {
                     self.cx.refuse("of an unknown list");
-                    if let Some(member) = self.members.live().into_iter().find(|member| *member != self.cx.me) {
+                    if let Some(member) = self.members.live().iter().copied().find(|member| *member != self.cx.me) {
                         self.voting.list_missing(&mut self.cx, member);
                     }
                     continue;
@@ -550,7 +550,7 @@ impl Process {
     }
 
     fn compare(&mut self, chance: &mut Random) {
-        let others: Vec<_> = self.members.live().into_iter().filter(|who| *who != self.cx.me).collect();
+        let others: Vec<_> = self.members.live().iter().copied().filter(|who| *who != self.cx.me).collect();
         if !others.is_empty() {
             let known = self.map.register.all().map(|held| (held.claim.subnet, (held.claim.epoch, held.claim.owner, held.claim.released)));
             let known = known.collect();

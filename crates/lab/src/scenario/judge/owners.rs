@@ -1,7 +1,7 @@
 //! Tracks the owner of each subnet, and how long it had none.
 
 use crate::swarm::Played;
-use nearcrawl_core::membership::HeldBack;
+use nearcrawl_core::{crawler::Crawler, membership::HeldBack};
 use nearcrawl_model::{access_point::AccessPoint, subnet::Subnet, time::Millis, url::Host, vote::quorum_of};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -122,7 +122,7 @@ impl Owners {
 
     /// Looks who owns what.
     pub(super) fn look(&mut self, world: &Played, now: Millis) {
-        let able = able(world);
+        let able = able_crawlers(world);
         let passed = now - std::mem::replace(&mut self.looked, now);
         let votes = |number: &usize| {
             let processes = world.processes_of(*number);
@@ -133,7 +133,8 @@ impl Owners {
             self.waiting.values_mut().for_each(|waiting| waiting.undecidable += passed.min(now - waiting.since));
         }
         for (subnet, place) in &mut self.places {
-            place.owners = able.iter().filter(|process| owns(world, process, place.address)).copied().collect();
+            let owners = able.iter().filter(|(_, name, crawler)| takes_itself_for_owner(crawler, name, place.address));
+            place.owners = owners.map(|(process, ..)| *process).collect();
             if place.owners.is_empty() {
                 self.ownerless = self.ownerless.max(place.owned.map_or(0, |owned| now - owned));
                 continue;
@@ -154,16 +155,16 @@ impl Owners {
 
     /// A known subnet that does not have exactly one process for its owner that lives and may fetch.
     pub(super) fn unsettled(&self, world: &Played) -> Option<String> {
-        let able = able(world);
+        let crawlers = able_crawlers(world);
         for place in self.places.values().filter(|place| place.named || place.owned.is_some()) {
-            let count = able.iter().filter(|process| owns(world, process, place.address)).count();
+            let count = crawlers.iter().filter(|(_, name, crawler)| takes_itself_for_owner(crawler, name, place.address)).count();
             if count != 1 {
                 return Some(format!("{} has {count} living owners that may fetch", place.address));
             }
         }
         // Subnets without servers, too: all maps are equal when this is asked.
-        let names: BTreeSet<_> = able.iter().map(|process| world.name_of(*process)).collect();
-        let claims = able.first().and_then(|process| world.process(process)).map(|crawler| crawler.view().ownership(None, usize::MAX));
+        let names: BTreeSet<_> = crawlers.iter().map(|(_, name, _)| *name).collect();
+        let claims = crawlers.first().map(|(.., crawler)| crawler.view().ownership(None, usize::MAX));
         let orphan = claims?.into_iter().find(|claim| !claim.released && !names.contains(&claim.owner))?;
         Some(format!("{} is owned by {}, which does not live or may not fetch", orphan.subnet, orphan.owner.short()))
     }
@@ -194,6 +195,14 @@ fn can_decide(world: &Played, forgetful: &BTreeSet<usize>) -> bool {
 
 /// Whether a process takes itself for the owner of an address.
 pub(super) fn owns(world: &Played, process: &AccessPoint, address: IpAddr) -> bool {
-    let claim = world.process(process).and_then(|crawler| crawler.view().claim_around(address));
-    claim.is_some_and(|claim| claim.owner == world.name_of(*process) && !claim.released)
+    world.process(process).is_some_and(|crawler| takes_itself_for_owner(crawler, &world.name_of(*process), address))
+}
+
+/// The processes that run and may fetch, with their names.
+fn able_crawlers(world: &Played) -> Vec<(AccessPoint, AccessPoint, &Crawler)> {
+    able(world).into_iter().filter_map(|process| Some((process, world.name_of(process), world.process(&process)?))).collect()
+}
+
+fn takes_itself_for_owner(crawler: &Crawler, name: &AccessPoint, address: IpAddr) -> bool {
+    crawler.view().claim_around(address).is_some_and(|claim| claim.owner == *name && !claim.released)
 }
