@@ -375,6 +375,8 @@ impl Process {
                     self.map.doubtful.entry(subnet).or_insert(epoch);
                 }
             }
+            // No totals are compared here.
+            Signal::LeaseAsked(_) => {}
             other => panic!("voting says {other:?}"),
         }
     }
