@@ -785,6 +785,7 @@ impl Daemon {
             }
             PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(ticket, of, survey),
             PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader((ticket, remote), key, stops),
+            PublicRequest::OptOuts { after } => reader_opt_outs::list(&view, after.as_ref()),
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
     }
