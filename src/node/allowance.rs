@@ -57,6 +57,8 @@ pub struct OperatorAllowance {
     /// Whether no bytes were left.
     is_spent: bool,
     resting: Resting,
+    /// When its hours end, if that is within a minute.
+    ends: Option<Instant>,
     /// Whether something is being stored, and when what could not be stored is tried again.
     keeping: bool,
     again: Option<Instant>,
@@ -226,6 +228,7 @@ impl OperatorAllowance {
             telling: Telling::new(config),
             is_spent: false,
             resting: Resting::default(),
+            ends: None,
             keeping: false,
             again: None,
             replies: Vec::new(),
@@ -242,6 +245,11 @@ impl OperatorAllowance {
     pub fn running_out(&self) -> impl Future<Output = ()> + use<> {
         let wire = Arc::clone(&self.wire);
         async move { wire.running_out().await }
+    }
+
+    /// When its hours end, if that is within a minute: the clock is to be read just then.
+    pub fn ends(&self) -> Option<Instant> {
+        self.ends
     }
 
     /// Reads the clock and the meter.
@@ -263,6 +271,10 @@ impl OperatorAllowance {
         // What is under way when a pause or the night begins may end; what is slow, or waits for the rate, is asked for again afterwards.
         let stop = (is_spent && !self.is_spent) || self.resting.is_over(self.allowance.rest(wall).as_ref(), now);
         self.is_spent = is_spent;
+        // What the crawler has ordered by then may still wait for its turn.
+        let end = if rest.is_some() { Some(WallTime(0)) } else { self.allowance.ends_at(wall) };
+        self.wire.begin_until(end);
+        self.ends = end.filter(|end| *end > wall).map(|end| now + Duration::from_millis(end.0 - wall.0));
         let mut events = Vec::new();
         // While it rests there is nothing to foretell.
         let foretold = if rest.is_none() { self.allowance.back_at(wall) } else { None };
@@ -575,6 +587,25 @@ mod tests {
         let (reply, _answer) = tokio::sync::oneshot::channel();
         allowance.pause(wall, None, reply);
         assert!(!allowance.look(wall, at(101)).stop && allowance.look(wall, at(131)).stop, "the next pause, too");
+    }
+
+    #[test]
+    fn the_clock_is_read_just_when_the_hours_end_and_no_request_begins_from_then_on() {
+        let text = "[allowance]\nhours = [\"mon 00:00-10:00\"]\ntime_zone = \"UTC\"";
+        let config = Config::parse(text, std::path::Path::new("node.toml")).unwrap();
+        let wire: Arc<Wire> = Arc::default();
+        let mut allowance = OperatorAllowance::new(&config, AllKept::default(), Arc::clone(&wire), None);
+        let monday = WallTime("2026-11-30T10:00:00Z".parse::<Timestamp>().unwrap().as_millisecond() as u64);
+        let now = Instant::now();
+        allowance.look(WallTime(monday.0 - 60_001), now);
+        assert_eq!(allowance.ends(), None);
+        allowance.look(WallTime(monday.0 - 700), now);
+        assert_eq!(allowance.ends(), Some(now + Duration::from_millis(700)));
+        let look = allowance.look(monday, now);
+        assert!(look.events.iter().any(|event| matches!(event, Event::Rest(Some(Rest::OutsideHours { .. })))) && !wire.may_begin());
+        assert_eq!(allowance.ends(), None);
+        allowance.look(WallTime(monday.0 + 7 * 86_400_000 - 3_600_000), now);
+        assert!(wire.may_begin(), "a week later");
     }
 
     #[test]

@@ -375,6 +375,7 @@ impl Daemon {
                     self.tell_changes();
                 }
                 () = self.allowance.running_out() => self.look_at_allowance(),
+                () = until(self.allowance.ends().map(Instant::from)) => self.look_at_allowance(),
                 _ = watchdog.tick() => {
                     let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
                 }
