@@ -7,7 +7,7 @@ use super::{
     table::{Style, Table},
 };
 use crate::{
-    io::swarm::ask_public,
+    io::swarm::{Reader, ReaderConfig, ask_public},
     node::{
         api::OptOutBody,
         remote_results::{MEMBER_TIMEOUT, NoResults, no_answer, refused},
@@ -16,7 +16,7 @@ use crate::{
 use clap::{Args, Subcommand};
 use nearcrawl_model::{
     message::{PublicRequest, PublicResponse},
-    opt_out::{OptOutKey, OptOutProof, OptOutSubject, OptOutView},
+    opt_out::{MAX_STATEMENTS, OptOutKey, OptOutProof, OptOutSubject, OptOutView},
 };
 
 /// Characters of a text from a member that are shown.
@@ -50,7 +50,9 @@ const ADD_EXAMPLES: &str = "Examples:\n  \
 /// Shown under `opt-out list --help`.
 const LIST_EXAMPLES: &str = "Examples:\n  \
     nearcrawl opt-out list\n  \
-    nearcrawl opt-out list --json | jq -r .[].subject";
+    nearcrawl opt-out list --json | jq -r .[].subject\n  \
+    nearcrawl opt-out list --member /ip4/192.0.2.7/tcp/4817\n\n\
+    --member asks any member over the network: no daemon is needed here.";
 
 /// Shown under `opt-out remove --help`.
 const REMOVE_EXAMPLES: &str = "Examples:\n  \
@@ -67,7 +69,7 @@ pub enum OptOutCommand {
     Add(OptOutArgs),
     /// List the opt-outs of the swarm
     #[command(after_help = LIST_EXAMPLES)]
-    List(ApiArgs),
+    List(ListArgs),
     /// Take an opt-out back
     #[command(after_help = REMOVE_EXAMPLES)]
     Remove(OptOutArgs),
@@ -92,6 +94,16 @@ pub struct OptOutArgs {
     api: ApiArgs,
 }
 
+/// The arguments of `opt-out list`.
+#[derive(Args, Clone, Debug)]
+pub struct ListArgs {
+    /// Ask this member over the network, instead of the daemon on this machine; --api is not used then
+    #[arg(long, value_name = "MULTIADDR")]
+    member: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
 /// Carries a command about opt-outs out.
 pub async fn opt_out(command: OptOutCommand, style: Style) -> Result<String, CommandError> {
     match command {
@@ -100,9 +112,12 @@ pub async fn opt_out(command: OptOutCommand, style: Style) -> Result<String, Com
             let said = format!("{} is opted out by {}; all members hear of it now\n", named(&view), proof(&view));
             if args.api.json { json(&view) } else { Ok(said) }
         }
-        OptOutCommand::List(api) => {
-            let views: Vec<OptOutView> = ApiClient::new(&api)?.get("/api/opt-outs", &[]).await?;
-            if api.json { json(&views) } else { Ok(listed(&views, style)) }
+        OptOutCommand::List(args) => {
+            let views = match &args.member {
+                Some(member) => of_member(member).await?,
+                None => ApiClient::new(&args.api)?.get("/api/opt-outs", &[]).await?,
+            };
+            if args.api.json { json(&views) } else { Ok(listed(&views, style, args.member.as_deref())) }
         }
         OptOutCommand::Remove(args) => {
             let view = say(&args, false).await?;
@@ -134,14 +149,48 @@ async fn say_to_member(member: &str, key: OptOutKey, stops: bool) -> Result<OptO
     match ask_public(member.trim(), PublicRequest::OptOut(key, stops), MEMBER_TIMEOUT).await {
         Ok(PublicResponse::OptOut(said)) => {
             let unread = |_| CommandError::new(Exit::Unavailable, format!("the member at {member} answers what cannot be read"));
-            // It came from somewhere on the network and goes to a terminal.
-            let view: OptOutView = serde_json::from_str(&said).map_err(unread)?;
-            let clean = |text: String| text.chars().filter(|letter| !letter.is_control()).take(MAX_SAID).collect();
-            Ok(OptOutView { subject: clean(view.subject), kind: clean(view.kind), state_text: clean(view.state_text), ..view })
+            Ok(printable(serde_json::from_str(&said).map_err(unread)?))
         }
         Ok(other) => Err(unavailable(refused(member, other))),
         Err(why) => Err(unavailable(no_answer(member, &why))),
     }
+}
+
+/// It came from somewhere on the network and goes to a terminal.
+fn printable(view: OptOutView) -> OptOutView {
+    let clean = |text: String| text.chars().filter(|letter| !letter.is_control()).take(MAX_SAID).collect();
+    OptOutView { subject: clean(view.subject), kind: clean(view.kind), state_text: clean(view.state_text), ..view }
+}
+
+/// All that a member knows of, those in force first, as its own daemon lists them.
+async fn of_member(member: &str) -> Result<Vec<OptOutView>, CommandError> {
+    let unavailable = |why: NoResults| {
+        CommandError::new(Exit::Unavailable, why.to_string())
+            .hint("any member that answers readers can be asked, like /ip4/192.0.2.7/tcp/4817")
+    };
+    let reader = Reader::connect(&ReaderConfig::default(), member.trim(), MEMBER_TIMEOUT).await;
+    let mut reader = reader.map_err(|why| unavailable(no_answer(member, &why)))?;
+    let (mut all, mut after): (Vec<OptOutView>, Option<OptOutKey>) = (Vec::new(), None);
+    loop {
+        let (views, next) = match reader.ask(PublicRequest::OptOuts { after: after.clone() }).await {
+            Ok(PublicResponse::OptOuts { views, next }) => (views, next),
+            Ok(other) => return Err(unavailable(refused(member, other))),
+            Err(why) => return Err(unavailable(no_answer(member, &why))),
+        };
+        let unread = || CommandError::new(Exit::Unavailable, format!("the member at {member} answers what cannot be read"));
+        let views: Vec<OptOutView> = serde_json::from_str(&views).map_err(|_| unread())?;
+        all.extend(views.into_iter().map(printable));
+        // One that goes to and fro, or names more than a member keeps, is not followed for ever.
+        if next.is_some() && next <= after || all.len() > MAX_STATEMENTS {
+            return Err(unread());
+        }
+        after = next;
+        if after.is_none() {
+            break;
+        }
+    }
+    all.sort_by(|one, other| (!one.in_force, &one.subject, one.proof).cmp(&(!other.in_force, &other.subject, other.proof)));
+    Ok(all)
 }
 
 fn named(view: &OptOutView) -> String {
@@ -164,9 +213,10 @@ fn removed(view: &OptOutView) -> String {
     format!("{name} is not opted out by {} any more; all members hear of it now\n", proof(view))
 }
 
-fn listed(views: &[OptOutView], style: Style) -> String {
+fn listed(views: &[OptOutView], style: Style, member: Option<&str>) -> String {
     if views.is_empty() {
-        return "no opt-out is known here; `nearcrawl opt-out add --help` says how one is made\n".to_owned();
+        let place = member.map_or("here".to_owned(), |member| format!("to the member at {member}"));
+        return format!("no opt-out is known {place}; `nearcrawl opt-out add --help` says how one is made\n");
     }
     let mut table = Table::new(&["subject", "kind", "proof", "in force", "since", "by"]);
     for view in views {

@@ -1,6 +1,7 @@
 //! Input and output: each module uses one library to reach the network, the disk or the clock; no module decides anything.
 
 pub mod client;
+pub mod default_route;
 pub mod fetcher;
 pub mod image;
 pub mod json;

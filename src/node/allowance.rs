@@ -3,6 +3,7 @@
 use super::{
     config::{Config, TellAllowance},
     memory_limit::MemoryLimit,
+    metered_line::MeteredLine,
     query::{PauseReply, Reply},
 };
 use crate::io::{fetcher::Wire, resolver::Resolver, swarm::SwarmMeter};
@@ -34,7 +35,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(5);
 /// Programs that are no members get one byte in so many of those that are for members.
 const SHARE_OF_READERS: u64 = 4;
 
-/// Whoever stays near its limit of memory gives away what has work within so many milliseconds.
+/// Whoever stays near its limit of memory, or on a metered line, gives away what has work within so many milliseconds.
 const RELIEVED_FOR: Millis = 3_600_000;
 
 /// Replies to operators that wait for the disk.
@@ -52,11 +53,16 @@ pub struct OperatorAllowance {
     outlook: Outlook,
     swarm: SwarmAllowance,
     memory: MemoryLimit,
+    line: MeteredLine,
+    /// Whether subnets are given away before a long rest, or in one that is not foretold.
+    departs: bool,
     rate: Option<u64>,
     telling: Telling,
     /// Whether no bytes were left.
     is_spent: bool,
     resting: Resting,
+    /// When its hours end, if that is within a minute.
+    ends: Option<Instant>,
     /// Whether something is being stored, and when what could not be stored is tried again.
     keeping: bool,
     again: Option<Instant>,
@@ -150,7 +156,8 @@ impl Telling {
     /// What is to be told now, if it is not what was told.
     fn next(&mut self, rest: Option<&Rest>, swarm_spent: bool, view: &AllowanceView) -> Option<Profile> {
         let state = match rest {
-            Some(Rest::Paused { .. }) => AllowanceState::Paused,
+            // A state of its own would be a value that members of today cannot read.
+            Some(Rest::Paused { .. } | Rest::Metered { .. }) => AllowanceState::Paused,
             Some(Rest::OutsideHours { .. }) => AllowanceState::OutsideHours,
             Some(Rest::DaySpent { .. }) => AllowanceState::DaySpent,
             Some(Rest::MonthSpent { .. }) => AllowanceState::MonthSpent,
@@ -186,14 +193,18 @@ struct Resting {
 }
 
 impl Resting {
-    /// Whether what is still under way is to be called off now: said once for each rest.
+    /// Whether what is still under way is to be called off now: said once for each rest. On a line whose bytes cost money that is at once.
     fn is_over(&mut self, rest: Option<&Rest>, now: Instant) -> bool {
-        if !matches!(rest, Some(Rest::Paused { .. } | Rest::OutsideHours { .. })) {
-            *self = Resting::default();
-            return false;
-        }
+        let within = match rest {
+            Some(Rest::Paused { .. } | Rest::OutsideHours { .. }) => ENDS_WITHIN,
+            Some(Rest::Metered { .. }) => Duration::ZERO,
+            _ => {
+                *self = Resting::default();
+                return false;
+            }
+        };
         let since = *self.since.get_or_insert(now);
-        let is_over = !self.stopped && now.saturating_duration_since(since) >= ENDS_WITHIN;
+        let is_over = !self.stopped && now.saturating_duration_since(since) >= within;
         self.stopped |= is_over;
         is_over
     }
@@ -222,10 +233,13 @@ impl OperatorAllowance {
             outlook,
             swarm,
             memory: MemoryLimit::new(given.memory),
+            line: MeteredLine::new(given.metered_interfaces.clone()),
+            departs: !given.hand_over_before.is_zero(),
             rate,
             telling: Telling::new(config),
             is_spent: false,
             resting: Resting::default(),
+            ends: None,
             keeping: false,
             again: None,
             replies: Vec::new(),
@@ -244,13 +258,19 @@ impl OperatorAllowance {
         async move { wire.running_out().await }
     }
 
+    /// When its hours end, if that is within a minute: the clock is to be read just then.
+    pub fn ends(&self) -> Option<Instant> {
+        self.ends
+    }
+
     /// Reads the clock and the meter.
     pub fn look(&mut self, wall: WallTime, now: Instant) -> Look {
         self.memory.look(now);
         let full = self.memory.full().map(|limit| Rest::MemoryFull { limit });
         // Before a pause, hours and bytes: only whoever rests because of its memory takes no URLs in, and gives subnets away.
-        let rest = self.read(wall);
-        let rest = full.or(rest);
+        self.line.look(now);
+        let by_order = self.read(wall);
+        let rest = full.or_else(|| by_order.clone());
         let may_keep = !self.keeping && self.again.is_none_or(|again| again <= now);
         let due = |allowance: &mut Allowance| if may_keep { allowance.due() } else { None };
         let (swarm, readers) = (due(&mut self.swarm.allowance), due(&mut self.swarm.readers));
@@ -261,13 +281,18 @@ impl OperatorAllowance {
         let is_spent = self.allowance.left() == 0;
         self.wire.close(is_spent);
         // What is under way when a pause or the night begins may end; what is slow, or waits for the rate, is asked for again afterwards.
-        let stop = (is_spent && !self.is_spent) || self.resting.is_over(self.allowance.rest(wall).as_ref(), now);
+        let stop = (is_spent && !self.is_spent) || self.resting.is_over(by_order.as_ref(), now);
         self.is_spent = is_spent;
+        // What the crawler has ordered by then may still wait for its turn.
+        let end = if rest.is_some() { Some(WallTime(0)) } else { self.allowance.ends_at(wall) };
+        self.wire.begin_until(end);
+        self.ends = end.filter(|end| *end > wall).map(|end| now + Duration::from_millis(end.0 - wall.0));
         let mut events = Vec::new();
         // While it rests there is nothing to foretell.
         let foretold = if rest.is_none() { self.allowance.back_at(wall) } else { None };
-        // Whoever stays near its limit of memory has too much work, and gives some away.
-        let stays_near = self.memory.stays_nearly_full(now).then_some(WallTime(wall.0.saturating_add(RELIEVED_FOR)));
+        // Whoever stays near its limit of memory has too much work, and gives some away; whoever stays on a metered line can do none.
+        let stays = self.memory.stays_nearly_full(now) || (self.departs && self.line.stays(now));
+        let stays_near = stays.then_some(WallTime(wall.0.saturating_add(RELIEVED_FOR)));
         let back_at = foretold.or_else(|| self.outlook.back_at.filter(|back| stays_near.is_some() && *back > wall)).or(stays_near);
         let memory_nearly_full = self.memory.nearly_full().is_some();
         let outlook = Outlook { back_at, swarm_spent: self.swarm.is_spent(), memory_nearly_full };
@@ -290,7 +315,10 @@ impl OperatorAllowance {
         self.allowance.moved(moved.saturating_sub(self.seen), clock);
         self.seen = moved;
         self.swarm.look(clock);
-        self.allowance.rest(wall)
+        let rest = self.allowance.rest(wall);
+        // An operator's pause is told first: only its end is in his hands.
+        let metered = self.line.interface().filter(|_| !matches!(rest, Some(Rest::Paused { .. })));
+        metered.map(|interface| Rest::Metered { interface: interface.to_owned() }).or(rest)
     }
 
     /// The operator pauses it for so long, or until it is resumed. The reply follows when that is stored.
@@ -382,6 +410,7 @@ impl OperatorAllowance {
         AllowanceView {
             memory_bytes,
             memory_limit_bytes,
+            metered_interface: self.line.interface().map(str::to_owned),
             rate_limit_bytes: self.rate,
             swarm_day_bytes: swarm.day_bytes,
             swarm_day_limit_bytes: swarm.day_limit_bytes,
@@ -398,8 +427,11 @@ impl OperatorAllowance {
         let spent = self.swarm.limit.filter(|_| self.outlook.swarm_spent).map(|limit| Reserve::SwarmSpent { limit });
         let of_readers = self.swarm.readers_limit.filter(|_| self.swarm.readers_spent()).map(|limit| Reserve::ReadersSpent { limit });
         let memory = self.memory.nearly_full().map(|limit| Reserve::MemoryNearlyFull { limit });
-        let departing =
-            self.outlook.back_at.filter(|_| memory.is_none()).map(|back| Reserve::Departing { back_in: back.0.saturating_sub(wall.0) });
+        let foretold = self.outlook.back_at.filter(|_| memory.is_none());
+        let departing = foretold.map(|back| match self.line.interface() {
+            Some(_) => Reserve::GivesAway,
+            None => Reserve::Departing { back_in: back.0.saturating_sub(wall.0) },
+        });
         let still = self.resting.since.filter(|_| transfers > 0).map(|_| {
             let (is, within) = (if transfers == 1 { "is" } else { "are" }, ENDS_WITHIN.as_secs());
             format!(
@@ -558,6 +590,43 @@ mod tests {
         assert!(!meter.readers_spent() && !meter.is_spent(), "another day");
     }
 
+    #[test]
+    fn on_a_metered_line_nothing_is_asked_at_once_and_after_some_seconds_what_has_work_goes() {
+        for (ahead, goes) in [("10m", true), ("0s", false)] {
+            let text = format!("[swarm]\ntell_allowance = \"state\"\n[allowance]\nhand_over_before = \"{ahead}\"\ntime_zone = \"UTC\"");
+            let config = Config::parse(&text, std::path::Path::new("node.toml")).unwrap();
+            let wire: Arc<Wire> = Arc::default();
+            let mut allowance = OperatorAllowance::new(&config, AllKept::default(), Arc::clone(&wire), None);
+            let (wall, now) = (WallTime(1_780_000_000_000), Instant::now());
+            let at = |seconds| now + Duration::from_secs(seconds);
+            allowance.look(wall, now);
+            assert!(wire.may_begin());
+            allowance.line = MeteredLine::reading(vec!["wwan*".to_owned()], || vec!["eth0".to_owned(), "wwan0".to_owned()]);
+            let look = allowance.look(wall, at(1));
+            let rest = Rest::Metered { interface: "wwan0".to_owned() };
+            assert!(look.events.iter().any(|event| matches!(event, Event::Rest(Some(told)) if *told == rest)), "{:?}", look.events);
+            let told =
+                look.events.iter().find_map(|event| if let Event::Profile(profile) = event { profile.allowance.clone() } else { None });
+            assert_eq!((told.map(|told| told.state), look.stop, wire.may_begin()), (Some(AllowanceState::Paused), true, false));
+            let looks = [5, 12, 40].map(|seconds| allowance.look(wall, at(seconds)));
+            assert!(looks.iter().all(|look| !look.stop), "once");
+            let outlook =
+                |look: &Look| look.events.iter().any(|event| matches!(event, Event::Outlook(outlook) if outlook.back_at.is_some()));
+            assert_eq!(looks.each_ref().map(outlook), [false, goes, false]);
+            assert_eq!(allowance.view().metered_interface.as_deref(), Some("wwan0"));
+            // An operator's own pause is told before it.
+            let (reply, _answer) = tokio::sync::oneshot::channel();
+            allowance.pause(wall, None, reply);
+            allowance.look(wall, at(41));
+            assert!(matches!(allowance.told, Some(Rest::Paused { .. })));
+            let (reply, _answer) = tokio::sync::oneshot::channel();
+            allowance.resume(reply);
+            allowance.line = MeteredLine::reading(vec!["wwan*".to_owned()], || vec!["eth0".to_owned()]);
+            allowance.look(wall, at(50));
+            assert!(allowance.told.is_none() && allowance.outlook == Outlook::default() && wire.may_begin(), "the line is back");
+        }
+    }
+
     /// A slow transfer, or one that waits for `crawl_rate`, would outlast any pause.
     #[test]
     fn what_is_under_way_half_a_minute_after_a_pause_began_is_called_off_once() {
@@ -575,6 +644,25 @@ mod tests {
         let (reply, _answer) = tokio::sync::oneshot::channel();
         allowance.pause(wall, None, reply);
         assert!(!allowance.look(wall, at(101)).stop && allowance.look(wall, at(131)).stop, "the next pause, too");
+    }
+
+    #[test]
+    fn the_clock_is_read_just_when_the_hours_end_and_no_request_begins_from_then_on() {
+        let text = "[allowance]\nhours = [\"mon 00:00-10:00\"]\ntime_zone = \"UTC\"";
+        let config = Config::parse(text, std::path::Path::new("node.toml")).unwrap();
+        let wire: Arc<Wire> = Arc::default();
+        let mut allowance = OperatorAllowance::new(&config, AllKept::default(), Arc::clone(&wire), None);
+        let monday = WallTime("2026-11-30T10:00:00Z".parse::<Timestamp>().unwrap().as_millisecond() as u64);
+        let now = Instant::now();
+        allowance.look(WallTime(monday.0 - 60_001), now);
+        assert_eq!(allowance.ends(), None);
+        allowance.look(WallTime(monday.0 - 700), now);
+        assert_eq!(allowance.ends(), Some(now + Duration::from_millis(700)));
+        let look = allowance.look(monday, now);
+        assert!(look.events.iter().any(|event| matches!(event, Event::Rest(Some(Rest::OutsideHours { .. })))) && !wire.may_begin());
+        assert_eq!(allowance.ends(), None);
+        allowance.look(WallTime(monday.0 + 7 * 86_400_000 - 3_600_000), now);
+        assert!(wire.may_begin(), "a week later");
     }
 
     #[test]

@@ -36,7 +36,7 @@ use nearcrawl_model::{
     address::{DeniedRanges, SeenAt},
     edition::Edition,
     exported::{ExportOf, ExportQuery},
-    fetch::{FetchError, ProbeKind, ProbeReport, ResolveError},
+    fetch::{FetchError, FetchOrder, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
     opt_out::{OptOutKey, OptOutView, ProofLook},
@@ -371,6 +371,11 @@ impl Executor {
         None
     }
 
+    /// What is written into the log of requests about this one: nothing if it may not begin any more, for then nothing is sent.
+    fn note(&self, order: &FetchOrder) -> Note {
+        Note::fetch(self.requests.as_ref().filter(|_| self.web.fetcher.may_begin(order)), order)
+    }
+
     fn ask_web(&mut self, command: WebCommand) {
         match command {
             WebCommand::Resolve { host, pinned } => {
@@ -393,7 +398,7 @@ impl Executor {
             }
             WebCommand::Fetch(order) => {
                 let (fetcher, address) = (self.web.fetcher.clone(), order.address);
-                let (on_body, note) = (self.on_body(address), Note::fetch(self.requests.as_ref(), &order));
+                let (on_body, note) = (self.on_body(address), self.note(&order));
                 // Boxed, so that it is not copied on its way: it takes some kilobytes.
                 let fetching = Box::pin(async move {
                     let report = fetcher.fetch_telling(order, on_body).await;
@@ -405,7 +410,7 @@ impl Executor {
             }
             WebCommand::Revisit { order, site, page } => {
                 let (fetcher, store) = (self.web.fetcher.clone(), self.store.clone());
-                let (on_body, note) = (self.on_body(order.address), Note::fetch(self.requests.as_ref(), &order));
+                let (on_body, note) = (self.on_body(order.address), self.note(&order));
                 let revisiting = Box::pin(async move {
                     let event = revisit::revisit(&fetcher, &store, (order, on_body), site, page).await;
                     note.revisited(&event);

@@ -46,6 +46,7 @@ pub struct Metrics {
     dns_questions_delayed: Counter,
     budget_used: Family<Labels, Gauge>,
     budget_max: Family<Labels, Gauge>,
+    metered_line: Family<Labels, Gauge>,
     delegated: Family<Labels, Counter>,
     delegated_by_probes: Family<Labels, Counter>,
     probes_for_others: Counter,
@@ -109,6 +110,7 @@ impl Metrics {
             dns_questions_delayed: Counter::default(),
             budget_used: Family::default(),
             budget_max: Family::default(),
+            metered_line: Family::default(),
             delegated: Family::default(),
             delegated_by_probes: Family::default(),
             probes_for_others: Counter::default(),
@@ -176,6 +178,9 @@ impl Metrics {
         r.register("dns_questions_delayed", help, self.dns_questions_delayed.clone());
         r.register("budget_used_bytes", "Bytes moved in this day or month, or of memory in use, by budget", self.budget_used.clone());
         r.register("budget_max_bytes", "How many they may be, by budget; without a limit there is no line", self.budget_max.clone());
+        let help =
+            "1 while the line is metered and nothing is asked of servers, by the interface of the default route; else there is no line";
+        r.register("metered_line", help, self.metered_line.clone());
         r.register("delegated_subnets", "Subnets given an owner by a search run here, by policy", self.delegated.clone());
         let help = "Subnets given an owner by a search run here, by the number of probes that it took";
         r.register("delegated_subnets_by_probes", help, self.delegated_by_probes.clone());
@@ -231,6 +236,8 @@ impl Metrics {
             ("swarm-month", allowance.swarm_month_bytes, None),
             ("memory", allowance.memory_bytes, allowance.memory_limit_bytes),
         ];
+        self.metered_line.clear();
+        allowance.metered_interface.iter().for_each(|interface| set(&self.metered_line.get_or_create(&label("interface", interface)), 1));
         for (budget, used, limit) in budgets {
             set(&self.budget_used.get_or_create(&label("budget", budget)), used);
             limit.iter().for_each(|limit| set(&self.budget_max.get_or_create(&label("budget", budget)), *limit));

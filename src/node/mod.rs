@@ -11,7 +11,7 @@
 //! * `acquaintances`: the members of the last month, and how they parted;
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
 //! * `measured_transfer`: how many bytes a second come from a member;
-//! * `memory_limit`: is more memory used than may be;
+//! * `memory_limit`: is more memory used than may be; `metered_line`: does the default route go over a line whose bytes cost money;
 //! * `reload`: what SIGHUP has read again;
 //! * [`recent_events`]: the newest messages of the log, for the page;
 //! * `pins`: the subnets that the operator keeps here;
@@ -44,6 +44,7 @@ pub mod images;
 mod keyfile;
 mod measured_transfer;
 pub(crate) mod memory_limit;
+pub(crate) mod metered_line;
 pub mod metrics;
 mod opt_out_proofs;
 mod peer_transfers;

@@ -4,6 +4,7 @@
 //! server by it. Each network has a share of that.
 
 use crate::io::swarm::{SwarmCommand, SwarmHandle};
+use nearcrawl_core::report::View;
 use nearcrawl_model::{
     ids::Ticket,
     message::PublicResponse,
@@ -18,6 +19,9 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Of the opt-outs that are known here a program is told so many at a time, the members named with them counted, too: some hundred kilobytes.
+const MAX_LISTED: usize = 1_000;
 
 /// Proofs that are looked for at a time: of one network, and of all.
 const AT_ONCE: usize = 2;
@@ -124,6 +128,13 @@ impl ReaderOptOuts {
         self.rests.insert(key.clone(), now + rest);
         Ok(turn)
     }
+}
+
+/// A part of the opt-outs that are known here: those behind one.
+pub fn list(view: &View<'_>, after: Option<&OptOutKey>) -> PublicResponse {
+    let (views, next) = view.opt_outs_after(after, MAX_LISTED);
+    let written = serde_json::to_string(&views).map_err(|why| why.to_string());
+    written.map_or_else(PublicResponse::Refused, |views| PublicResponse::OptOuts { views, next })
 }
 
 /// Gives an answer to the program that asked.

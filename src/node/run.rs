@@ -375,6 +375,7 @@ impl Daemon {
                     self.tell_changes();
                 }
                 () = self.allowance.running_out() => self.look_at_allowance(),
+                () = until(self.allowance.ends().map(Instant::from)) => self.look_at_allowance(),
                 _ = watchdog.tick() => {
                     let _ = sd_notify::notify(&[sd_notify::NotifyState::Watchdog]);
                 }
@@ -785,6 +786,7 @@ impl Daemon {
             }
             PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(ticket, of, survey),
             PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader((ticket, remote), key, stops),
+            PublicRequest::OptOuts { after } => reader_opt_outs::list(&view, after.as_ref()),
         };
         self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
     }

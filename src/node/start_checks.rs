@@ -11,7 +11,7 @@ use super::{
     config::Config,
     data_age::DataAge,
     error::NodeError,
-    keyfile, setup,
+    keyfile, metered_line, setup,
     snapshot_store::{Given, edition_of},
 };
 use crate::io::{
@@ -92,6 +92,7 @@ impl StartChecks {
             );
             warnings.push(what);
         }
+        warnings.extend(metered_line::present(&config.allowance.metered_interfaces).1.as_deref().map(metered_line::sentence));
         warnings
     }
 

@@ -2,10 +2,11 @@
 //!
 //! They run real daemons, and servers that count.
 
-use crate::support::{Ground, Habits, QUICK_TIMERS, Swarm};
+use crate::support::{Ground, Habits, QUICK_TIMERS, Swarm, nearcrawl};
 use nearcrawl_lab::demo::world::Places;
 use nearcrawl_lab::web::server::{HttpAnswer, HttpSite};
 use nearcrawl_model::{
+    time::WallTime,
     url::Host,
     view::{State, StatusView},
 };
@@ -316,5 +317,37 @@ async fn before_its_hours_end_a_daemon_gives_what_has_work_to_one_that_is_awake(
     pages.dedup_by(|a, b| (&a.host, &a.path) == (&b.host, &b.path));
     assert_eq!(all, pages.len(), "each page once, whoever asks");
     assert_eq!(status_of(&swarm, 0).await.work.requests, before);
+    assert!(swarm.stop().await);
+}
+
+#[tokio::test]
+async fn no_request_begins_after_the_end_of_its_hours() {
+    let since_epoch = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    // Time for the start and some requests.
+    let minutes = if since_epoch().as_secs() % 60 < 30 { 1 } else { 2 };
+    let ends_at = Duration::from_secs((since_epoch().as_secs() / 60 + minutes) * 60);
+    let hours = format!("hours = [\"{}-{}\"]\nhand_over_before = \"0s\"", time_of_day(-120), time_of_day(minutes as i64));
+    let mut swarm = swarm(LongPages::new(6_000, 1_000), &hours).await;
+    seed(&swarm).await;
+    until_state(&mut swarm, State::Fetching).await;
+    let log = swarm.log().clone();
+    tokio::time::sleep(ends_at.saturating_sub(since_epoch())).await;
+    let ended = log.now().saturating_sub(since_epoch().saturating_sub(ends_at));
+    let paused = until_state(&mut swarm, State::Paused).await;
+    assert!(paused.state_text.contains("allowance.hours"), "{}", paused.state_text);
+    stays_quiet(&swarm).await;
+    let requests = log.requests();
+    let in_the_last_second = requests.iter().filter(|seen| seen.start + Duration::from_secs(1) > ended && seen.start <= ended).count();
+    let late: Vec<_> = requests.iter().filter(|seen| seen.start > ended).map(|seen| seen.start - ended).collect();
+    println!("{} requests, {in_the_last_second} in the last second, and after the end {late:?}", requests.len());
+    assert!(in_the_last_second > 10, "it asks up to the end");
+    // From the daemon's look at its clock to the server's takes a moment.
+    assert!(late.iter().all(|after| *after < Duration::from_millis(50)), "{late:?}");
+    // What is on record says the same.
+    let state = swarm.common.directory.join(swarm.daemons[0].address.to_string()).display().to_string();
+    let said = nearcrawl(&["log", "--json", "--state", &state]).await.said;
+    let begun = said.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let begun: Vec<WallTime> = begun.filter_map(|line| line["asked_at"].as_str().and_then(|at| at.parse().ok())).collect();
+    assert!(begun.len() > 10 && begun.iter().all(|at| at.0 <= ends_at.as_millis() as u64), "{:?} of {}", begun.iter().max(), begun.len());
     assert!(swarm.stop().await);
 }

@@ -101,3 +101,30 @@ async fn a_host_whose_address_changed_between_two_runs_has_one_record_with_the_o
     assert_eq!(told.summary.total.servers, HOSTS as u64);
     assert!(swarm.stop().await);
 }
+
+/// As long as a volunteer's line may be away.
+const SILENT: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_name_whose_name_server_was_silent_for_a_while_is_looked_up_again_soon_and_loses_nothing() {
+    let ground = Ground::claim();
+    let web = Arc::new(SmallWeb::new(&ground, 2, PAGES, 10));
+    let points = [web.places.access_points[0]];
+    let habits = Habits { threshold_ms: 4, min_delay_ms: 50, ..Habits::default() };
+    let mut swarm = Swarm::prepare(ground, web.clone(), web.places.registry_files(), web.names(), &points, habits).await;
+    let names = web.names();
+    for (host, _) in &names {
+        swarm.dns.zone().set(host.clone(), Reply::Silence);
+    }
+    swarm.start([0]).await;
+    swarm.seed(0, &(0..2).map(|host| web.url(host, 0)).collect::<Vec<_>>()).await;
+    tokio::time::sleep(SILENT).await;
+    let asked: Vec<u64> = names.iter().map(|(host, _)| swarm.dns.zone().asked(host)).collect();
+    assert!(asked.iter().all(|times| *times >= 4), "it was asked {asked:?} times within {SILENT:?}");
+    for (host, address) in names {
+        swarm.dns.zone().set(host, Reply::Addresses(vec![address]));
+    }
+    // The pauses are 5, 10 and 20 s, each after what a look-up takes; a name that does not exist would wait for five minutes.
+    swarm.agree((2 * PAGES) as u64, Duration::from_secs(60)).await;
+    assert!(swarm.stop().await);
+}

@@ -7,11 +7,16 @@ use crate::support::{Habits, RealPlaces, Surroundings, Swarm};
 use nearcrawl_lab::demo::daemons::API_PORT;
 use nearcrawl_lab::web::dns::{DnsServer, Zone};
 use nearcrawl_lab::web::server::{HttpAnswer, HttpSite, RequestSeen, WebServers};
-use nearcrawl_model::subnet::Subnet;
+use nearcrawl_model::{
+    subnet::Subnet,
+    view::{State, StatusView},
+};
 use nearcrawl_netlab::{Lab, Node, Plan};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io::Write,
     net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream},
+    process::{Command, Stdio},
     sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
@@ -172,9 +177,14 @@ struct Course {
 
 impl Course {
     async fn start(lab: Arc<Lab>, world: World) -> Course {
+        Course::start_with(lab, world, "").await
+    }
+
+    /// With these lines in each configuration besides.
+    async fn start_with(lab: Arc<Lab>, world: World, timers: &'static str) -> Course {
         let around = serve(&lab, &world);
         let points = world.points();
-        let habits = Habits { min_delay_ms: PAUSE_MS, delay_factor: 0, timers: "", ..Habits::default() };
+        let habits = Habits { min_delay_ms: PAUSE_MS, delay_factor: 0, timers, ..Habits::default() };
         let mut swarm = Swarm::within(around, world.places.registry_files(), &points, habits).await;
         for index in 0..points.len() {
             let common = swarm.common.clone();
@@ -290,6 +300,136 @@ fn twelve_daemons_survive_a_parted_and_then_a_lossy_network() {
         course.swarm.until("the crawl is under way", Duration::from_secs(90), under_way).await;
         course.part_and_heal().await;
         course.lose_packets().await;
+        assert!(course.swarm.stop().await);
+    });
+}
+
+/// Sites of a crawl by two daemons, one of which comes on a metered line.
+const METERED_SITES: usize = 16;
+
+/// How soon a daemon sees which line it is on.
+const SEES_ITS_LINE: Duration = Duration::from_secs(8);
+
+impl Course {
+    /// Sends what no other route takes over another interface of the daemon's node. What goes to members and servers takes the old way still, or
+    /// nobody could say whether the daemon holds back by itself.
+    fn default_route(&self, daemon: usize, interface: &str) {
+        let script = format!("route replace default dev {interface} src {}\n", self.world.points()[daemon]);
+        self.ip(daemon, &script);
+    }
+
+    fn ip(&self, daemon: usize, script: &str) {
+        let run = || {
+            let mut child = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+            child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+            child.wait().unwrap()
+        };
+        assert!(self.lab.run_at(&name(daemon), run).unwrap().success(), "{script}");
+    }
+
+    /// What a daemon answers at a path of its API.
+    async fn answer(&self, daemon: usize, path: &str) -> Result<String, String> {
+        let url = format!("http://{}:{API_PORT}{path}", self.world.points()[daemon]);
+        let client = nearcrawl::io::client::client().no_proxy().build().unwrap();
+        client.get(url).send().await.map_err(|why| why.to_string())?.text().await.map_err(|why| why.to_string())
+    }
+
+    async fn status_of(&self, daemon: usize) -> Result<StatusView, String> {
+        serde_json::from_str(&self.answer(daemon, "/api/status").await?).map_err(|why| why.to_string())
+    }
+
+    /// Waits until it rests because of its line, or does no longer. What it says then.
+    async fn until_metered(&self, daemon: usize, is_metered: bool) -> StatusView {
+        let begun = Instant::now();
+        loop {
+            let status = self.status_of(daemon).await.unwrap();
+            if (status.allowance.metered_interface.is_some() && status.state == State::Paused) == is_metered {
+                println!("{:6.1} s: after {:?}: {}", self.swarm.age(), begun.elapsed(), status.state_text);
+                return status;
+            }
+            assert!(begun.elapsed() < SEES_ITS_LINE, "{}", status.state_text);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// How often a daemon asked since then, and how often others did.
+    fn asked_since(&self, position: usize, daemon: usize) -> (usize, usize) {
+        let by = IpAddr::from(self.world.points()[daemon]);
+        let asked = self.swarm.log().since(position);
+        let own = asked.iter().filter(|request| request.peer == by).count();
+        (own, asked.len() - own)
+    }
+
+    /// A daemon says why it rests, everywhere, and asks nothing.
+    async fn rests_on_its_line(&self, daemon: usize) {
+        let status = self.until_metered(daemon, true).await;
+        assert!(
+            status.state_text.starts_with("paused: the line is metered (wwan0; allowance.metered_interfaces)"),
+            "{}",
+            status.state_text
+        );
+        let metrics = self.answer(daemon, "/metrics").await.unwrap();
+        assert!(metrics.contains("nearcrawl_metered_line{interface=\"wwan0\"} 1"), "{metrics}");
+        assert!(metrics.contains("nearcrawl_state{state=\"paused\"} 1"), "{metrics}");
+        let position = self.swarm.log().len();
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        let (own, of_others) = self.asked_since(position, daemon);
+        assert!(own == 0 && of_others > 0, "it asked {own} times, the other one {of_others} times");
+    }
+}
+
+#[test]
+fn a_daemon_on_a_metered_line_asks_nothing_and_others_get_its_work() {
+    let world = World::of(2);
+    let lab = Arc::new(Lab::start(&world.plan()).unwrap_or_else(|why| panic!("{why}")));
+    lab.enter("observer").unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut course = Course::start_with(lab, world, "[allowance]\nmetered_interfaces = [\"usb0\", \"wwan*\"]\n").await;
+        let own = course.world.points()[0];
+        course.ip(
+            0,
+            &format!(
+                "link add wwan0 type veth peer name modem\nlink set wwan0 up\nlink set modem up\nroute add {RANGE} dev tun0 src {own}\n"
+            ),
+        );
+        course.seed(0..METERED_SITES).await;
+        let log = course.swarm.log().clone();
+        let both_ask = async || {
+            let position = log.len().saturating_sub(10);
+            let requests = log.since(position);
+            let peers: BTreeSet<IpAddr> = requests.iter().map(|request| request.peer).collect();
+            if peers.len() == 2 { Ok(()) } else { Err(format!("{peers:?} of {} ask", log.len())) }
+        };
+        course.swarm.until("both ask", Duration::from_secs(60), both_ask).await;
+        // Back before anything has moved: it goes on with what it has.
+        course.default_route(0, "wwan0");
+        course.rests_on_its_line(0).await;
+        course.default_route(0, "tun0");
+        course.until_metered(0, false).await;
+        assert!(!course.answer(0, "/metrics").await.unwrap().contains("nearcrawl_metered_line{"));
+        let position = log.len();
+        let goes_on =
+            async || if log.since(position).iter().any(|request| request.peer == own) { Ok(()) } else { Err("nothing".to_owned()) };
+        course.swarm.until("it asks again", Duration::from_secs(10), goes_on).await;
+        // For longer: others get what has work.
+        course.default_route(0, "wwan0");
+        course.rests_on_its_line(0).await;
+        let (owned, position) = (course.status_of(0).await.unwrap().subnets_owned, log.len());
+        let (address, client) = (own, nearcrawl::io::client::client().no_proxy().build().unwrap());
+        let gives_away = async || {
+            let url = format!("http://{address}:{API_PORT}/api/status");
+            let answer = client.get(url).send().await.map_err(|why| why.to_string())?;
+            let status: StatusView = answer.json().await.map_err(|why| why.to_string())?;
+            let is_told = status.allowance.notes_text.iter().any(|note| note.contains("while the line is metered, subnets with work go"));
+            if is_told && status.subnets_owned < owned { Ok(()) } else { Err(format!("{} of {owned}", status.subnets_owned)) }
+        };
+        course.swarm.until("it gives subnets away", Duration::from_secs(60), gives_away).await;
+        course.swarm.agree((METERED_SITES * PAGES) as u64, CRAWLED_WITHIN).await;
+        assert_eq!(course.asked_since(position, 0).0, 0, "it asked on its metered line");
+        course.default_route(0, "tun0");
+        course.until_metered(0, false).await;
+        judge(&log.requests(), 2);
         assert!(course.swarm.stop().await);
     });
 }

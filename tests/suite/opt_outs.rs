@@ -163,6 +163,18 @@ async fn one_no_at_any_member_stops_all_and_is_taken_back_only_when_its_proof_is
     }
     assert_eq!((contacts(&swarm, &second, since), contacts(&swarm, &first, 0)), (Vec::new(), Vec::new()), "no request and no probe");
 
+    // Over the network a member lists what its own daemon does; without a word of JSON, too.
+    for daemon in 0..3 {
+        let member = swarm.daemons[daemon].multiaddress();
+        let here: Value = serde_json::from_str(&swarm.cli(daemon, &["opt-out", "list", "--json"]).await).unwrap();
+        let Ended { said, complained, .. } = nearcrawl(&["opt-out", "list", "--json", "--member", &member]).await;
+        assert_eq!(serde_json::from_str::<Value>(&said).unwrap_or_else(|_| panic!("{complained}")), here);
+        let Ended { said, .. } = nearcrawl(&["opt-out", "list", "--member", &member]).await;
+        assert!(said.contains(&first) && said.contains(&second) && said.contains("in force"), "{said}");
+    }
+    let Ended { code, complained, .. } = nearcrawl(&["opt-out", "list", "--member", "/ip4/127.0.0.1/tcp/9"]).await;
+    assert!(code != Some(0) && complained.contains("/ip4/127.0.0.1/tcp/9"), "{complained}");
+
     // An order covers addresses, and only its operator takes it back.
     let range = format!("{}/32", web.web.hosts[5].1);
     swarm.cli(0, &["opt-out", "add", &range, "--proof", "order"]).await;

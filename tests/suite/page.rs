@@ -115,6 +115,14 @@ async fn fits(browser: &mut Browser) {
         browser.looks(width, scheme).await;
         let wide = browser.value("document.documentElement.scrollWidth").await.as_u64().unwrap();
         assert!(wide <= u64::from(width), "{name}: {wide} wide");
+        // What a member tells of its budget is seen at each width, with its name.
+        let cells =
+            "[...document.querySelectorAll('#members [data-label^=budget]')].map((cell) => [cell.innerText, cell.getBoundingClientRect()])";
+        let told =
+            format!("{cells}.map(([text, at]) => at.width > 30 && at.height > 10 && at.right <= {width} ? text.trim() : 'hidden').sort()");
+        browser.until(&format!("JSON.stringify({told}) === '[\"not told\",\"within limits\"]'")).await;
+        let label = "getComputedStyle(document.querySelector('#members [data-label^=budget]'), '::before').content";
+        assert_eq!(browser.value(label).await.as_str().unwrap().contains("budget, as it tells"), width < 600, "{name}");
         if let Some(directory) = std::env::var_os("NEARCRAWL_PICTURES") {
             let picture = browser.picture().await;
             std::fs::write(std::path::Path::new(&directory).join(format!("{name}.png.base64")), picture).unwrap();

@@ -179,6 +179,14 @@ impl Allowance {
         of_month.or_else(|| spent(per_day, self.now.day_bytes).map(|limit| Rest::DaySpent { limit }))
     }
 
+    /// When its hours end, if that is within a minute: no request begins from then on.
+    pub fn ends_at(&self, wall: WallTime) -> Option<WallTime> {
+        let minute = self.minute.filter(|_| !self.limits.hours.is_empty())?;
+        let open = |minute: u16| self.limits.hours.iter().any(|window| window.has(minute));
+        let ends = open(minute) && !open((minute + 1) % WEEK);
+        ends.then(|| WallTime(wall.0 - wall.0 % 60_000 + 60_000))
+    }
+
     /// When it may ask again, if it soon may ask nothing for long.
     pub fn back_at(&self, wall: WallTime) -> Option<WallTime> {
         let minute = self.minute.filter(|_| self.limits.departs_before > 0)?;
@@ -408,6 +416,22 @@ mod tests {
         assert_eq!(allowance.back_at(WallTime(0)), Some(WallTime(12 * 3_600_000)), "at midnight");
         allowance.moved(0, at(7, 1_400));
         assert_eq!(allowance.back_at(WallTime(0)), None, "that is soon");
+    }
+
+    #[test]
+    fn the_end_of_the_hours_is_known_to_the_millisecond_a_minute_before() {
+        // Sunday from 22:00 to 24:00, and Monday from 0:00 to 1:00: the one goes on into the other.
+        let hours = vec![Window { from: 6 * 1_440 + 22 * 60, minutes: 120 }, Window { from: 0, minutes: 60 }];
+        let mut allowance = Allowance::new(Limits { hours, ..Limits::default() }, None);
+        let mut ends = |minute: u16, wall: u64| {
+            allowance.moved(0, at(7, minute));
+            allowance.ends_at(WallTime(wall))
+        };
+        assert_eq!([ends(58, 1_000_000), ends(WEEK - 1, 1_000_000), ends(60, 1_000_000), ends(21 * 60, 0)], [None; 4]);
+        assert_eq!([ends(59, 1_020_000), ends(59, 1_079_999)], [Some(WallTime(1_080_000)); 2]);
+        let mut always = Allowance::new(Limits::default(), None);
+        always.moved(0, at(7, 59));
+        assert_eq!(always.ends_at(WallTime(0)), None);
     }
 
     #[test]

@@ -1650,8 +1650,15 @@ impl Crawler {
 impl Crawler {
     /// Has migration do something, with all that it reads; then what it wants of others is done.
     fn migrate<T>(&mut self, act: impl FnOnce(&mut Migration, &mut Context, &Surroundings<'_>) -> T) -> T {
-        // Whoever rests because of its memory gives subnets away: otherwise it would never use less.
-        let held_back = self.view().held_back().is_some_and(|why| !matches!(why, HeldBack::Resting(Rest::MemoryFull { .. })));
+        // Whoever rests because of its memory gives subnets away: otherwise it would never use less. So does, after a while, one whose line has
+        // become metered: nobody foretells that.
+        let departs = self.context.outlook.back_at.is_some();
+        let gives = |why: HeldBack| match why {
+            HeldBack::Resting(Rest::MemoryFull { .. }) => true,
+            HeldBack::Resting(Rest::Metered { .. }) => departs,
+            _ => false,
+        };
+        let held_back = self.view().held_back().is_some_and(|why| !gives(why));
         let around = Surroundings {
             membership: &self.membership,
             ownership: &self.ownership,

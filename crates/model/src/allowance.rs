@@ -21,6 +21,11 @@ pub enum Rest {
         /// In how long the next of them begin.
         opens_in: Millis,
     },
+    /// The default route goes over a line whose bytes cost money.
+    Metered {
+        /// The interface of that route.
+        interface: String,
+    },
     /// So many bytes were moved today.
     DaySpent {
         /// How many it may be.
@@ -52,6 +57,11 @@ impl fmt::Display for Rest {
             Rest::Paused { until: None } => f.write_str("paused by its operator, until `nearcrawl resume`"),
             Rest::Paused { until: Some(until) } => write!(f, "paused by its operator until {}", Minute(*until)),
             Rest::OutsideHours { opens_in } => write!(f, "outside of its hours (allowance.hours); the next begin in {}", Span(*opens_in)),
+            Rest::Metered { interface } => write!(
+                f,
+                "paused: the line is metered ({interface}; allowance.metered_interfaces); it continues when the default route goes over another \
+                 interface"
+            ),
             Rest::DaySpent { limit } => {
                 write!(f, "its {} of today (allowance.crawl_per_day) are spent; it continues tomorrow", Size(*limit))
             }
@@ -107,6 +117,9 @@ pub struct AllowanceView {
     /// When a pause ends by itself; none if it does not, or if there is none.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub paused_until_at: Option<WallTime>,
+    /// The interface of the default route, if that is a metered line; left out otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metered_interface: Option<String>,
     /// Bytes to and from web servers today, as their sockets carried them.
     pub day_bytes: u64,
     /// How many they may be; left out without a limit.
@@ -175,6 +188,8 @@ pub enum Reserve {
         /// In how long it may again.
         back_in: Millis,
     },
+    /// It has been on a metered line for some seconds.
+    GivesAway,
 }
 
 /// The sentence that people read.
@@ -199,6 +214,10 @@ impl fmt::Display for Reserve {
                  are taken but those of dead members, and after a minute others get what has work, until it is less than three quarters",
                 Size(*limit)
             ),
+            Reserve::GivesAway => f.write_str(
+                "while the line is metered, subnets with work go to other members, and no further ones are taken (allowance.hand_over_before = \
+                 \"0s\" keeps them)",
+            ),
             Reserve::Departing { back_in } => write!(
                 f,
                 "soon it may ask nothing, and again in {} (allowance.hand_over_before): subnets with work go to other members, and no further ones \
@@ -218,6 +237,10 @@ mod tests {
         let paused = Rest::Paused { until: Some(WallTime(1_700_000_000_123)) };
         assert_eq!(paused.to_string(), "paused by its operator until 2023-11-14 22:13:20 UTC");
         assert_eq!(Minute(WallTime(1_700_000_040_000)).to_string(), "2023-11-14 22:14 UTC", "a whole one has none");
+        let metered = Rest::Metered { interface: "wwan0".to_owned() };
+        assert!(
+            metered.to_string().starts_with("paused: the line is metered (wwan0; allowance.metered_interfaces)") && !metered.is_spent()
+        );
         assert!(Rest::DaySpent { limit: 16 << 20 }.to_string().starts_with("its 16 MiB of today (allowance.crawl_per_day)"));
         assert!(Rest::MonthSpent { limit: 30 << 30 }.to_string().starts_with("its 30 GiB of this month"));
         assert!(

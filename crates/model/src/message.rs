@@ -451,6 +451,11 @@ pub enum PublicRequest {
     },
     /// From the owner of a web site: look for the proof of this opt-out, and have nothing asked there any more (true), or take it back.
     OptOut(OptOutKey, bool),
+    /// The opt-outs that this member knows of, behind this one; from the first one, if none.
+    OptOuts {
+        /// Those behind this one.
+        after: Option<OptOutKey>,
+    },
 }
 
 /// The answer to a [`PublicRequest`].
@@ -476,4 +481,11 @@ pub enum PublicResponse {
     SurveyProbes(Box<SurveyProbes>),
     /// To `OptOut`: how it stands, as JSON like that of the API.
     OptOut(String),
+    /// To `OptOuts`.
+    OptOuts {
+        /// A list of them, as JSON like that of the API.
+        views: String,
+        /// The last of them, if there are more.
+        next: Option<OptOutKey>,
+    },
 }

@@ -14,7 +14,7 @@ use crate::{
         machine, sockets,
         swarm::{Carrier, Reader, listen_address},
     },
-    node::{NodeError, StartChecks, clock, config::Config, memory_limit},
+    node::{NodeError, StartChecks, clock, config::Config, memory_limit, metered_line},
 };
 use nearcrawl_model::{
     url::Host,
@@ -92,7 +92,7 @@ pub(super) async fn all(config: &Config) -> Vec<Finding> {
         Some(status) => reachability::told(config, &status.reachability),
         None => reachability::tried(config, checked.as_ref(), is_free).await,
     });
-    findings.extend([files(config), memory(config), hierarchy(checked.as_ref())]);
+    findings.extend([files(config), memory(config), line(config), hierarchy(checked.as_ref())]);
     findings
 }
 
@@ -273,6 +273,19 @@ fn memory(config: &Config) -> Finding {
         (Some(warning), _) => Finding::new("memory", State::Warning, warning),
         (None, Some(limit)) => Finding::good("memory", format!("the daemon may use {} MiB", limit >> 20)),
         (None, None) => Finding::good("memory", "neither the system nor allowance.memory sets a limit"),
+    }
+}
+
+/// Whether the bytes of the line cost money.
+fn line(config: &Config) -> Finding {
+    const KEY: &str = "allowance.metered_interfaces";
+    let (interfaces, metered) = metered_line::present(&config.allowance.metered_interfaces);
+    match (metered, interfaces.is_empty()) {
+        (Some(interface), _) => Finding::new("line", State::Warning, metered_line::sentence(&interface))
+            .by(KEY)
+            .remedy("connect by another interface, or take this one off the list"),
+        (None, true) => Finding::new("line", State::NotChecked, "there is no default route").by(KEY),
+        (None, false) => Finding::good("line", format!("not metered: the default route goes over {}", interfaces.join(" and "))).by(KEY),
     }
 }
 

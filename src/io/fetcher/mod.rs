@@ -114,7 +114,7 @@ impl Fetcher {
         if self.0.opening.policy.check(address).is_err() {
             return report(order, failed(FetchError::ForbiddenAddress, Duration::ZERO));
         }
-        if self.0.opening.wire.is_closed() && !is_prompt(&order) {
+        if !self.may_begin(&order) {
             return report(order, failed(FetchError::Cancelled, Duration::ZERO));
         }
         self.start_sweeping();
@@ -153,6 +153,12 @@ impl Fetcher {
         };
         self.0.slots.leave(address.ip(), slot);
         report(order, exchange)
+    }
+
+    /// Whether the operator's limits let this request begin now; otherwise it is cancelled before anything is sent.
+    pub fn may_begin(&self, order: &FetchOrder) -> bool {
+        let wire = &self.0.opening.wire;
+        is_prompt(order) || (!wire.is_closed() && wire.may_begin())
     }
 
     /// Closes the connection that a panic may have left in the middle of an answer, unless another request uses it by now.
@@ -237,13 +243,8 @@ impl Inner {
         }
         loop {
             let kept = slot.is_some();
-            if !kept {
-                // Boxed, so that who needs none does not carry room for it: most find the connection open.
-                let opening = Box::pin(self.opening.open(address, line.clone(), begun + self.manners.limits.total, is_prompt));
-                match opening.await {
-                    Ok(connection) => *slot = Some(connection),
-                    Err(failure) => return (failed(failure, begun.elapsed()), None),
-                }
+            if let Err(failure) = self.connected(slot, address, &line, begun + self.manners.limits.total, is_prompt).await {
+                return (failed(failure, begun.elapsed()), None);
             }
             let Some(connection) = slot.as_mut() else { return (failed(FetchError::Closed, begun.elapsed()), None) };
             let meter = connection.meter.clone();
@@ -282,6 +283,23 @@ impl Inner {
             }
             return (Exchange { first_byte: first_byte(), ..failed(exchange::head_failure(&error, ended.as_ref()), took) }, None);
         }
+    }
+
+    /// Sees to it that there is a connection, if a request may begin: it may have waited for the one before it, for bytes, or for its connection.
+    async fn connected(
+        &self,
+        slot: &mut Option<Connection>,
+        address: SocketAddr,
+        line: &Line,
+        until: Instant,
+        is_prompt: bool,
+    ) -> Result<(), FetchError> {
+        let may_begin = || is_prompt || self.opening.wire.may_begin();
+        if slot.is_none() && may_begin() {
+            // Boxed, so that who needs none does not carry room for it: most find the connection open.
+            *slot = Some(Box::pin(self.opening.open(address, line.clone(), until, is_prompt)).await?);
+        }
+        if may_begin() { Ok(()) } else { Err(FetchError::Cancelled) }
     }
 
     /// Keeps the connection for the next request, or closes it.

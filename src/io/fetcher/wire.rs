@@ -2,6 +2,7 @@
 
 use super::pace::{Pace, Piece, Waits};
 use crate::io::tcp_bytes::TcpBytes;
+use nearcrawl_model::time::WallTime;
 use std::{
     io,
     pin::Pin,
@@ -10,7 +11,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, Waker, ready},
-    time::Instant,
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -37,6 +38,8 @@ pub struct Wire {
     running_out: Notify,
     /// Whether no connection is to be opened.
     closed: AtomicBool,
+    /// From this moment on no request begins, in milliseconds since 1970.
+    ends_at: AtomicU64,
     /// How fast; none as fast as they come.
     pace: Option<Pace>,
     /// How many bytes a connection may hold that nobody has read.
@@ -48,8 +51,8 @@ pub struct Wire {
 impl Default for Wire {
     fn default() -> Wire {
         let (moved, most, low) = (AtomicU64::new(0), AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
-        let (closed, waiting) = (AtomicBool::new(false), Mutex::default());
-        Wire { moved, most, low, running_out: Notify::new(), closed, pace: None, unread: None, waiting }
+        let (closed, ends_at, waiting) = (AtomicBool::new(false), AtomicU64::new(u64::MAX), Mutex::default());
+        Wire { moved, most, low, running_out: Notify::new(), closed, ends_at, pace: None, unread: None, waiting }
     }
 }
 
@@ -92,9 +95,27 @@ impl Wire {
         }
     }
 
-    /// Returns when bytes may be moved.
+    /// From this moment on no request begins; none if there is no such moment.
+    pub fn begin_until(&self, end: Option<WallTime>) {
+        self.ends_at.store(end.map_or(u64::MAX, |end| end.0), Ordering::Relaxed);
+    }
+
+    /// Whether a request may begin now. What was ordered before the end of the operator's hours may have waited for its turn.
+    pub fn may_begin(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+        now < self.ends_at.load(Ordering::Relaxed)
+    }
+
+    /// Returns when a request may begin and bytes may be moved. Whoever waits is woken each time that more bytes are allowed.
     pub async fn opens(&self) {
-        std::future::poll_fn(|cx| if self.must_wait(cx) { Poll::Pending } else { Poll::Ready(()) }).await;
+        let waits = |cx: &Context<'_>| {
+            let may_begin = self.may_begin();
+            if !may_begin {
+                self.wake_later(cx);
+            }
+            self.must_wait(cx) || !may_begin
+        };
+        std::future::poll_fn(|cx| if waits(cx) { Poll::Pending } else { Poll::Ready(()) }).await;
     }
 
     /// Whether no connection is to be opened from now on.
@@ -116,12 +137,16 @@ impl Wire {
     fn must_wait(&self, cx: &Context<'_>) -> bool {
         let is_spent = self.moved() >= self.most.load(Ordering::Relaxed);
         if is_spent {
-            let mut waiting = self.waiting();
-            if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
-                waiting.push(cx.waker().clone());
-            }
+            self.wake_later(cx);
         }
         is_spent
+    }
+
+    fn wake_later(&self, cx: &Context<'_>) {
+        let mut waiting = self.waiting();
+        if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+            waiting.push(cx.waker().clone());
+        }
     }
 
     fn count(&self, bytes: u64) {

@@ -2,9 +2,10 @@
 //!
 //! It has JSON lines, one file a day or several, kept for so many days and bytes as the configuration says.
 //!
-//! A thread of its own writes. Whoever has a line gives it to a bounded queue and never waits: if the disk is full, or does not keep up,
-//! lines are dropped and counted, and the next line that is written says how many are missing. Nothing is synchronised: a power cut may
-//! cost the last seconds. As long as it runs it holds a lock, so that whoever searches the log knows whether its writer was killed.
+//! A thread of its own writes. Whoever has a line gives it to a bounded queue and never waits. Lines that the disk does not take (it is
+//! full) wait and are written when it does. Beyond a number they are dropped and counted, and so are those for which the queue has no place;
+//! the next line that is written says how many are missing. Nothing is synchronised: a power cut may cost the last seconds. As long as it
+//! runs it holds a lock, so that whoever searches the log knows whether its writer was killed.
 
 mod files;
 mod line;
@@ -22,6 +23,7 @@ use crate::io::tasks::{self, TaskKind};
 use files::Files;
 use nearcrawl_model::time::WallTime;
 use std::{
+    collections::VecDeque,
     io,
     sync::{
         Arc, Mutex, PoisonError,
@@ -29,11 +31,17 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 /// Lines that may wait for the disk; each takes some hundred bytes.
 const MAX_QUEUED: usize = 4_096;
+
+/// Lines that wait because the disk did not take them: more than come until a daemon sees that its disk is full and asks nothing more.
+const MAX_KEPT: usize = 4_096;
+
+/// After so long they are tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Lines that are written at once.
 const MAX_AT_ONCE: usize = 256;
@@ -79,7 +87,8 @@ impl RequestLog {
         thread::Builder::new().name("request-log".to_owned()).spawn(move || {
             let _alive = alive;
             let _running = tasks::begin(TaskKind::RequestLog);
-            let writer = Writer { files: Files::new(config), lock: None, counters: counted, started: now(), begun: false, failing: false };
+            let (files, kept) = (Files::new(config), VecDeque::new());
+            let writer = Writer { files, lock: None, counters: counted, started: now(), begun: false, kept, failing_since: None };
             writer.serve(&waiting);
         })?;
         Ok(RequestLog(Arc::new(Shared { lines: Mutex::new(Some(lines)), ended: Mutex::new(ended), counters })))
@@ -133,25 +142,31 @@ struct Writer {
     started: WallTime,
     /// Whether the log says that it began.
     begun: bool,
-    /// Whether the last attempt to write failed.
-    failing: bool,
+    /// Lines that the disk did not take, the oldest first.
+    kept: VecDeque<RequestLine>,
+    /// When an attempt to write failed last, if nothing was written since.
+    failing_since: Option<Instant>,
 }
 
 impl Writer {
     fn serve(mut self, waiting: &Receiver<RequestLine>) {
         let _ = self.files.prune(now());
         // Of a daemon that is killed before its first request has ended nothing else would tell.
-        self.write(&[]);
+        self.write(Vec::new());
         loop {
-            match waiting.recv_timeout(LOOK_EVERY) {
-                Ok(first) => {
-                    let lines: Vec<RequestLine> = std::iter::once(first).chain(waiting.try_iter().take(MAX_AT_ONCE - 1)).collect();
-                    self.write(&lines);
-                }
+            let patience = self.failing_since.map_or(LOOK_EVERY, |since| TRY_AGAIN.saturating_sub(since.elapsed()));
+            match waiting.recv_timeout(patience) {
+                Ok(first) => self.write(std::iter::once(first).chain(waiting.try_iter().take(MAX_AT_ONCE - 1)).collect()),
+                Err(RecvTimeoutError::Timeout) if self.failing_since.is_some() => self.write(Vec::new()),
                 Err(RecvTimeoutError::Timeout) => drop(self.files.prune(now())),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
+        if self.failing_since.is_some() {
+            self.failing_since = self.failing_since.and_then(|since| since.checked_sub(TRY_AGAIN));
+            self.write(Vec::new());
+        }
+        self.counters.dropped.fetch_add(self.kept.len() as u64, Ordering::Relaxed);
         if self.begun {
             // Where it cannot be written, what is missing is not known: as after a kill.
             let now = now();
@@ -167,29 +182,45 @@ impl Writer {
         (dropped > told).then(|| (RequestLine::gap(now, dropped - told), dropped))
     }
 
-    fn write(&mut self, lines: &[RequestLine]) {
+    /// Writes what is kept and these lines, or keeps all of them. While the disk takes nothing it is tried once a second. A gap stands before
+    /// what was kept: nobody knows which of these lines came before those that are missing.
+    fn write(&mut self, lines: Vec<RequestLine>) {
+        self.kept.extend(lines);
+        if self.failing_since.is_some_and(|since| since.elapsed() < TRY_AGAIN) {
+            return self.limit_kept();
+        }
         let now = now();
         let begin = (!self.begun).then(|| RequestLine::mark(self.started, RequestKind::Begin));
         let (gap, dropped) = self.gap(now).unzip();
-        let text = encoded(begin.iter().chain(&gap).chain(lines));
-        let count = lines.len() as u64;
+        let text = encoded(begin.iter().chain(&gap).chain(&self.kept));
         match self.files.append(&text, now) {
             Ok(()) => {
+                let written = self.kept.len() as u64;
+                self.kept = VecDeque::new();
                 self.begun = true;
                 self.lock = self.lock.take().or_else(|| self.files.lock());
                 self.counters.told.fetch_max(dropped.unwrap_or(0), Ordering::Relaxed);
-                self.counters.written.fetch_add(count, Ordering::Relaxed);
-                if std::mem::take(&mut self.failing) {
+                self.counters.written.fetch_add(written, Ordering::Relaxed);
+                if self.failing_since.take().is_some() {
                     tracing::info!("the log of requests is written again");
                 }
             }
             Err(why) => {
-                let dropped = self.counters.dropped.fetch_add(count, Ordering::Relaxed) + count;
-                if !std::mem::replace(&mut self.failing, true) {
-                    tracing::warn!("the log of requests cannot be written, {dropped} lines are dropped, and those to come: {why}");
+                if self.failing_since.replace(Instant::now()).is_none() {
+                    tracing::warn!(
+                        "the log of requests cannot be written; up to {MAX_KEPT} lines wait until it can, further ones are dropped: {why}"
+                    );
                 }
+                self.limit_kept();
             }
         }
+    }
+
+    /// Of too many lines that wait the newest go.
+    fn limit_kept(&mut self) {
+        let beyond = self.kept.len().saturating_sub(MAX_KEPT);
+        self.kept.truncate(MAX_KEPT);
+        self.counters.dropped.fetch_add(beyond as u64, Ordering::Relaxed);
     }
 }
 

@@ -169,22 +169,64 @@ fn what_comes_while_somebody_reads_is_read_next_time() {
 }
 
 #[test]
-fn a_disk_that_takes_nothing_costs_lines_that_are_counted_and_told_of() {
+fn lines_that_the_disk_does_not_take_wait_and_are_written_when_it_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path());
+    let log = RequestLog::start(config.clone()).unwrap();
+    log.write(line(0));
+    while log.written() == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    // The day's file cannot be written any more: what is in place of it takes no byte.
+    let (path, aside) = (files::list(&config.directory).unwrap()[0].path.clone(), dir.path().join("aside"));
+    drop(log);
+    fs::rename(&path, &aside).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+    let log = RequestLog::start(config.clone()).unwrap();
+    (1..5).for_each(|number| log.write(line(number)));
+    thread::sleep(TRY_AGAIN + Duration::from_millis(200));
+    assert_eq!((log.written(), log.dropped(), log.unwritten()), (0, 0, 4), "nobody says that they are there");
+    fs::rename(&aside, &path).unwrap();
+    // Nothing new need come.
+    let begun = Instant::now();
+    while log.written() < 4 {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!((log.dropped(), log.unwritten()), (0, 0));
+    log.close();
+    let hosts: Vec<String> = read(&config, WallTime(0)).0.into_iter().map(|line| line.host).collect();
+    assert_eq!(hosts, ["host-0.ke", "host-1.ke", "host-2.ke", "host-3.ke", "host-4.ke"]);
+}
+
+#[test]
+fn lines_beyond_those_that_may_wait_are_counted_and_told_of() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(dir.path());
     // Nothing can be written where a file has the directory's name.
     fs::write(&config.directory, b"").unwrap();
     let log = RequestLog::start(config.clone()).unwrap();
-    (0..5).for_each(|number| log.write(line(number)));
+    for number in 0..MAX_KEPT as u64 + 5 {
+        log.write(line(number));
+        if number % 500 == 0 {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
     while log.dropped() < 5 {
         thread::sleep(Duration::from_millis(1));
     }
     fs::remove_file(&config.directory).unwrap();
-    log.write(line(5));
     log.close();
-    assert_eq!((log.written(), log.dropped()), (1, 5));
+    assert_eq!((log.written(), log.dropped()), (MAX_KEPT as u64, 5));
     let (found, _) = read(&config, WallTime(0));
-    assert_eq!((found[0].kind, found[0].lines, found[1].host.as_str()), (RequestKind::Gap, Some(5), "host-5.ke"));
+    assert_eq!((found[0].kind, found[0].lines, found[1].host.as_str()), (RequestKind::Gap, Some(5), "host-0.ke"));
+    // At the end nothing is left to wait for.
+    fs::remove_dir_all(&config.directory).unwrap();
+    fs::write(&config.directory, b"").unwrap();
+    let log = RequestLog::start(config).unwrap();
+    (0..3).for_each(|number| log.write(line(number)));
+    log.close();
+    assert_eq!((log.written(), log.dropped()), (0, 3));
 }
 
 #[test]

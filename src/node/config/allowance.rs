@@ -26,6 +26,8 @@ pub struct AllowanceConfig {
     pub hand_over_before: Duration,
     /// When it may ask servers; always, if empty.
     pub hours: Vec<Window>,
+    /// Interfaces whose bytes cost money; a name may end in `*`. While the default route goes over one, no server is asked.
+    pub metered_interfaces: Vec<String>,
     /// The time zone of hours, days and months: that of the machine, if none is named.
     pub time_zone: Option<TimeZone>,
 }
@@ -40,6 +42,7 @@ impl Default for AllowanceConfig {
             memory: None,
             hand_over_before: Duration::from_secs(600),
             hours: Vec::new(),
+            metered_interfaces: Vec::new(),
             time_zone: None,
         }
     }
@@ -66,6 +69,12 @@ const MAX_UNREAD: u64 = 1 << 20;
 /// More windows than that are a mistake.
 const MAX_WINDOWS: usize = 100;
 
+/// More names of interfaces than that are a mistake.
+const MAX_INTERFACES: usize = 32;
+
+/// The longest name of an interface, in bytes (IFNAMSIZ).
+const MAX_INTERFACE: usize = 15;
+
 impl AllowanceConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> AllowanceConfig {
         let size = |value: &DeValue<'_>| values::size(MIN_BYTES..=MAX_BYTES)(value).map(Some);
@@ -79,6 +88,7 @@ impl AllowanceConfig {
             memory: section.take("memory", None, |value| values::size(MIN_MEMORY..=MAX_MEMORY)(value).map(Some)),
             hand_over_before: section.take("hand_over_before", Duration::from_secs(600), ahead),
             hours: section.list("hours", Vec::new(), windows).into_iter().flatten().collect(),
+            metered_interfaces: section.list("metered_interfaces", Vec::new(), interface),
             time_zone: section.take("time_zone", None, time_zone),
         };
         if let (Some(day), Some(month)) = (config.crawl_per_day, config.crawl_per_month)
@@ -88,6 +98,9 @@ impl AllowanceConfig {
         }
         if config.hours.len() > MAX_WINDOWS {
             section.contradicts(&["hours"], format!("at most {MAX_WINDOWS} windows"));
+        }
+        if config.metered_interfaces.len() > MAX_INTERFACES {
+            section.contradicts(&["metered_interfaces"], format!("at most {MAX_INTERFACES} names"));
         }
         config
     }
@@ -103,6 +116,15 @@ impl AllowanceConfig {
 fn time_zone(value: &DeValue<'_>) -> Parsed<Option<TimeZone>> {
     let name = values::text(value)?;
     TimeZone::get(&name).map(Some).map_err(|_| "this machine knows no such time zone; write it like \"Africa/Nairobi\"".to_owned())
+}
+
+/// `usb0`, or `wwan*` for all whose names begin so.
+fn interface(value: &DeValue<'_>) -> Parsed<String> {
+    let text = values::any_text(value)?;
+    let name = text.strip_suffix('*').unwrap_or(text);
+    let fits = (1..=MAX_INTERFACE).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/*:".contains(&byte));
+    fits.then(|| text.to_string())
+        .ok_or_else(|| "write the name of an interface, like \"usb0\", or how names begin, like \"wwan*\"".to_owned())
 }
 
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -188,6 +210,16 @@ mod tests {
         {
             let said = read(&format!("hours = [\"{wrong}\"]")).unwrap_err();
             assert!(said.contains("mon-fri 18:00-08:00"), "{wrong}: {said}");
+        }
+    }
+
+    #[test]
+    fn interfaces_have_names_and_a_star_at_the_end_at_most() {
+        assert_eq!(read("metered_interfaces = [\"wwan*\", \"usb0\"]").unwrap().metered_interfaces, ["wwan*", "usb0"]);
+        assert!(read("").unwrap().metered_interfaces.is_empty());
+        for wrong in ["*", "", "ww*n0", "usb 0", "a/b", "longer-than-interfaces"] {
+            let said = read(&format!("metered_interfaces = [\"{wrong}\"]")).unwrap_err();
+            assert!(said.contains("allowance.metered_interfaces") && said.contains("wwan*"), "{wrong}: {said}");
         }
     }
 

@@ -43,6 +43,9 @@ const WIDE_NETS: [u8; 1] = [76];
 /// How long a test waits for a range; longer than all the others take together.
 const TURN: Duration = Duration::from_secs(1800);
 
+/// A test that waited so long for its turn says so: it takes as much longer.
+const LONG_TURN: Duration = Duration::from_secs(5);
+
 /// How often is looked whether what a test waits for has come.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -74,6 +77,9 @@ impl Ground {
         loop {
             for net in nets {
                 if let Ok(mark) = UdpSocket::bind((Ipv4Addr::new(127, *net, 251, 1), 4799)) {
+                    if begun.elapsed() >= LONG_TURN {
+                        println!("waited {:.0} s of this test's time for a range that other tests had", begun.elapsed().as_secs_f64());
+                    }
                     return Ground { net: *net, bits, _mark: Some(mark) };
                 }
             }

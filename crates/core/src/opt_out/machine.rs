@@ -532,6 +532,21 @@ impl OptOuts {
         views
     }
 
+    /// A part of them: those behind one, in the order of their keys, until these and the statements about them are so many. The last one that was
+    /// looked at, if there are more.
+    pub(crate) fn views_after(&self, cx: &Context, after: Option<&OptOutKey>, most: usize) -> (Vec<OptOutView>, Option<OptOutKey>) {
+        let (mut views, mut named) = (Vec::new(), 0);
+        let mut behind = self.register.all().skip_while(|(key, _)| after.is_some_and(|after| *key <= after)).peekable();
+        while let Some((key, said)) = behind.next() {
+            views.extend(self.shown(cx, key, &said));
+            named += said.len() + 1;
+            if named >= most && behind.peek().is_some() {
+                return (views, Some(key.clone()));
+            }
+        }
+        (views, None)
+    }
+
     /// One of them, whether somebody still says so or not.
     pub(crate) fn view(&self, cx: &Context, key: &OptOutKey) -> OptOutView {
         let said = self.register.about(key);

@@ -575,3 +575,29 @@ fn a_stranger_has_nothing_asked_that_the_configuration_denies_nor_by_one_that_is
     point.cx.rest = None;
     assert_eq!(point.reader_asks(&file("a.ke"), "9.0.0.1", Some(&mine)), Ok(1));
 }
+
+#[test]
+fn a_program_that_is_no_member_is_told_all_of_them_part_by_part() {
+    let mut point = Point::new(1, &[]);
+    let names: Vec<String> = (10..30).map(|number| format!("h{number}.ke")).collect();
+    point.hear(names.iter().flat_map(|name| [2, 3].map(|by| says(by, &txt(name), 1, true))).collect());
+    // Withdrawn, it is no opt-out any more, and holds nobody up.
+    point.hear(vec![says(2, &txt("h15.ke"), 2, false), says(3, &txt("h15.ke"), 2, false)]);
+    let mut all = point.opt_outs.views(&point.cx);
+    all.sort_by(|one, other| one.subject.cmp(&other.subject));
+    assert_eq!(all.len(), 19);
+    for most in [1, 7, 30, 1_000] {
+        let (mut told, mut after, mut parts) = (Vec::new(), None, 0);
+        loop {
+            let (views, next) = point.opt_outs.views_after(&point.cx, after.as_ref(), most);
+            assert!(views.len() <= most.div_ceil(3), "{} of {most}", views.len());
+            (told, parts) = ([told, views].concat(), parts + 1);
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!((told, parts == 1), (all.clone(), most == 1_000), "{most}, {parts} parts");
+    }
+    assert_eq!(point.opt_outs.views_after(&point.cx, Some(&txt("h29.ke")), 7), (Vec::new(), None));
+}

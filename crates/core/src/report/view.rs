@@ -489,6 +489,11 @@ impl View<'_> {
         self.opt_outs.views(self.context)
     }
 
+    /// A part of them, for who is no member: those behind one, and the last of them if there are more.
+    pub fn opt_outs_after(&self, after: Option<&OptOutKey>, most: usize) -> (Vec<OptOutView>, Option<OptOutKey>) {
+        self.opt_outs.views_after(self.context, after, most)
+    }
+
     /// One of them, as it stands here.
     pub fn opt_out(&self, key: &OptOutKey) -> OptOutView {
         self.opt_outs.view(self.context, key)

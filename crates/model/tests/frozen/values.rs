@@ -87,7 +87,9 @@ pub(super) fn all() -> Vec<Sample> {
     add(Sample::new("public-response", "requests-made", PublicResponse::RequestsMade(Box::new(view))));
     let of_probes = PublicRequest::SurveyProbes { of: AccessPoint([7; 32]), survey: survey().id() };
     let opted_out = statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt).key;
-    add(Sample::new("public-request", "opt-out", PublicRequest::OptOut(opted_out, true)));
+    add(Sample::new("public-request", "opt-out", PublicRequest::OptOut(opted_out.clone(), true)));
+    add(Sample::new("public-request", "opt-outs", PublicRequest::OptOuts { after: Some(opted_out.clone()) }));
+    add(Sample::new("public-response", "opt-outs", PublicResponse::OptOuts { views: "[]".to_owned(), next: Some(opted_out) }));
     add(Sample::new("public-response", "opt-out", PublicResponse::OptOut("{}".to_owned())));
     add(Sample::new("public-request", "probed-survey", PublicRequest::ProbedSurvey("unis".to_owned())));
     add(Sample::new("public-request", "survey-probes", of_probes));

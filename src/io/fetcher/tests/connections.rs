@@ -4,7 +4,10 @@ use super::{
     FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy,
     site::{Log, Site, Step, answer, html, send},
 };
-use nearcrawl_model::fetch::{FetchError, FetchOutcome, FetchPurpose};
+use nearcrawl_model::{
+    fetch::{FetchError, FetchOutcome, FetchPurpose},
+    time::WallTime,
+};
 use std::{net::IpAddr, time::Duration};
 
 /// Waits until `holds`, at most 5 s.
@@ -227,4 +230,39 @@ async fn not_everybody_may_fill_the_memory_at_once() {
         assert_eq!(report.unwrap().outcome, FetchOutcome::Failed(FetchError::BodyTimeout));
     }
     assert_eq!(fetcher.large_bodies(), 0);
+}
+
+/// A request that waits for the one before it, or is ordered too late, is not made; what has begun may end.
+#[tokio::test]
+async fn no_request_begins_after_the_end_of_the_operators_hours() {
+    let wall = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
+    let site = Site::start(|asked| match asked.path() {
+        "/slow" => vec![Step::Drip(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\ngood".into(),
+            Duration::from_millis(10),
+        )],
+        _ => vec![html("good")],
+    })
+    .await;
+    let fetcher = fetcher(FetchLimits::default(), [site.address.port()]);
+    let wire = fetcher.wire();
+    wire.begin_until(Some(WallTime(wall() + 300)));
+    assert_eq!(decoded(&fetcher.fetch(order(site.address, "/early")).await), 4);
+    let asking = ["/slow", "/waits"].map(|path| {
+        let (fetcher, order) = (fetcher.clone(), order(site.address, path));
+        async move { fetcher.fetch(order).await }
+    });
+    let [slow, waits] = <[_; 2]>::try_from(futures::future::join_all(asking).await).unwrap();
+    assert_eq!((decoded(&slow), waits.outcome), (4, FetchOutcome::Failed(FetchError::Cancelled)));
+    let late = fetcher.fetch(order(site.address, "/late")).await;
+    assert_eq!((late.outcome, site.heads().len()), (FetchOutcome::Failed(FetchError::Cancelled), 2), "{:?}", site.heads());
+    // A probe waits, too.
+    let waiting = tokio::spawn(async move { wire.opens().await });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!waiting.is_finished());
+    let wire = fetcher.wire();
+    wire.begin_until(None);
+    wire.allow(u64::MAX);
+    waiting.await.unwrap();
+    assert_eq!(decoded(&fetcher.fetch(order(site.address, "/morning")).await), 4);
 }

@@ -170,6 +170,7 @@ function showStatus(status) {
 }
 
 const stateNames = { "within-limits": "within limits", "outside-hours": "outside its hours", "day-spent": "spent for today", "month-spent": "spent for this month", "memory-full": "memory full", "swarm-spent": "spent among members" };
+const memberColumns = ["", "country", "distance", "state", "budget, as it tells", "subnets owned", "servers"];
 const limitNames = { "crawl-day": "day", "crawl-month": "month", "swarm-day": "day among members" };
 
 // Names and limits are what members tell of themselves, and are set as text.
@@ -193,8 +194,13 @@ function showMembers(members) {
     const distance = make("td", "number", member.rtt_ms == null ? "" : `${member.rtt_ms < 10 ? member.rtt_ms.toFixed(1) : Math.round(member.rtt_ms)} ms`);
     const told = member.allowance;
     const used = told?.used.map((share) => `${Math.round(share.used_ratio * 100)} % of the ${limitNames[share.limit] ?? share.limit}`).join(", ");
-    const limits = told ? make("td", "roomy", (stateNames[told.state] ?? told.state), used ? make("small", "place", used) : "") : make("td", "roomy", "not told");
-    return make("tr", member.liveness, name, make("td", "roomy", member.country === "ZZ" ? "" : member.country ?? ""), distance, state, limits, make("td", "", bar(member.subnets, most)), make("td", "number", number(member.servers)));
+    const limits = told ? make("td", "", (stateNames[told.state] ?? told.state), used ? make("small", "place", used) : "") : make("td", "", "not told");
+    const country = make("td", "", member.country === "ZZ" ? "" : member.country ?? "");
+    const row = make("tr", member.liveness, name, country, distance, state, limits, make("td", "", bar(member.subnets, most)), make("td", "number", number(member.servers)));
+    // On a telephone each row is a block whose cells have their names beside them; the roles keep it a table for those who hear it.
+    row.role = "row";
+    [...row.children].forEach((cell, place) => { cell.role = "cell"; cell.dataset.label = memberColumns[place]; });
+    return row;
   }));
 }
 

@@ -114,3 +114,26 @@ fn who_uses_too_much_memory_asks_nothing_and_gives_what_has_work_to_others() {
         assert_one_owner_each(&world);
     }
 }
+
+#[test]
+fn who_comes_on_a_metered_line_gives_what_has_work_to_others_after_a_while_and_takes_nothing() {
+    for seed in 1..4 {
+        let (mut world, truth, metered) = crawling(seed);
+        let held = owned(&world, metered);
+        world.tell_member(metered, Event::Rest(Some(Rest::Metered { interface: "wwan0".to_owned() })));
+        world.run(10_000);
+        let before = owned(&world, metered);
+        assert!(held.is_subset(&before), "seed {seed}: a line that is back at once moves nothing");
+        let since = world.now();
+        departs(&mut world, metered, Some(HOUR));
+        let goes = |world: &World| owned(world, metered).len() < before.len();
+        assert!(world.run_up_to(2 * MINUTE, goes), "seed {seed}: it still owns {before:?}");
+        let results = finish(&mut world, &truth, HOUR);
+        assert_eq!(asked_since(&world, metered, since), 0, "it was asked to do something");
+        assert!(owned(&world, metered).is_subset(&before), "it was given something");
+        assert_fetched(&world, &truth, &BTreeSet::new());
+        assert_totals(&results, &truth);
+        assert_polite(&world);
+        assert_one_owner_each(&world);
+    }
+}
