@@ -277,7 +277,7 @@ pub(super) fn failure(content: Option<&Content>) -> &'static str {
 fn domain(name: &str) -> String {
     let outside = OUTSIDE.iter().find(|(_, host, _)| *host == name).map(|(.., domain)| (*domain).to_owned());
     let labels: Vec<&str> = name.rsplitn(3, '.').take(2).collect();
-    debug_assert!(outside.is_some() || in_scope(name));
+    assert!(outside.is_some() || in_scope(name));
     outside.unwrap_or_else(|| labels.into_iter().rev().collect::<Vec<_>>().join("."))
 }
 
@@ -307,7 +307,7 @@ fn levels(web: &InRun<'_>, host: &Host, outcome: &oracle::Expected, expected: &E
         at.bytes += if kind == Kind::Broken { 0 } else { reply.body.len() as u64 };
         at.external_hosts += (named.external_hosts.len() - known) as u64;
     }
-    debug_assert_eq!(named.external_hosts, expected.external_hosts);
+    assert_eq!(named.external_hosts, expected.external_hosts);
     levels
 }
 

@@ -84,7 +84,7 @@ fn begin(lines: &mut Lines, voice: &Voice) {
 
 fn flaws(lines: &mut Lines, page: &Page, in_head: bool) {
     for flaw in page.flaws.iter().filter(|flaw| flaw.in_head == in_head) {
-        debug_assert!(FLAWS.contains(flaw));
+        assert!(FLAWS.contains(flaw));
         lines.fails(flaw.rule);
         lines.line(flaw.markup);
     }
