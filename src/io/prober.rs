@@ -77,9 +77,12 @@ impl Prober {
         Prober { wire, ..self }
     }
 
-    /// Probes once, as soon as bytes may be moved. When it returns, no connection is open any more.
+    /// Probes once, as soon as bytes may be moved; [`FetchError::Cancelled`], and nothing was sent, if no request may begin any more. When it
+    /// returns, no connection is open any more.
     pub async fn probe(&self, target: &ProbeTarget, kind: ProbeKind) -> ProbeReport {
-        self.wire.opens().await;
+        if !self.wire.opens().await {
+            return ProbeReport { rtt_us: Err(FetchError::Cancelled), took: 0 };
+        }
         let begun = Instant::now();
         let rtt = match kind {
             ProbeKind::Tcp => self.least_connect(target).await,

@@ -123,6 +123,10 @@ impl Note {
 
     /// The probe has ended.
     pub fn probed(self, report: &ProbeReport) {
+        // It was ordered as a rest began: nothing was sent.
+        if report.rtt_us == Err(FetchError::Cancelled) {
+            return;
+        }
         self.end(report.rtt_us.err(), |line| line.took_ms = Some(report.took));
     }
 

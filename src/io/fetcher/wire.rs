@@ -106,16 +106,14 @@ impl Wire {
         now < self.ends_at.load(Ordering::Relaxed)
     }
 
-    /// Returns when a request may begin and bytes may be moved. Whoever waits is woken each time that more bytes are allowed.
-    pub async fn opens(&self) {
-        let waits = |cx: &Context<'_>| {
-            let may_begin = self.may_begin();
-            if !may_begin {
-                self.wake_later(cx);
-            }
-            self.must_wait(cx) || !may_begin
-        };
-        std::future::poll_fn(|cx| if waits(cx) { Poll::Pending } else { Poll::Ready(()) }).await;
+    /// Returns when bytes may be moved: whether a request may begin then. Whoever waits is woken each time that more bytes are allowed. What may
+    /// not begin does not wait for that: when the rest is over, hours later, nobody may want it any more.
+    pub async fn opens(&self) -> bool {
+        std::future::poll_fn(|cx| match self.may_begin() {
+            true if self.must_wait(cx) => Poll::Pending,
+            may_begin => Poll::Ready(may_begin),
+        })
+        .await
     }
 
     /// Whether no connection is to be opened from now on.

@@ -256,13 +256,17 @@ async fn no_request_begins_after_the_end_of_the_operators_hours() {
     assert_eq!((decoded(&slow), waits.outcome), (4, FetchOutcome::Failed(FetchError::Cancelled)));
     let late = fetcher.fetch(order(site.address, "/late")).await;
     assert_eq!((late.outcome, site.heads().len()), (FetchOutcome::Failed(FetchError::Cancelled), 2), "{:?}", site.heads());
-    // A probe waits, too.
+    assert!(!wire.opens().await, "a probe is not sent, and does not wait for the morning either");
+    wire.begin_until(None);
+    wire.allow(0);
     let waiting = tokio::spawn(async move { wire.opens().await });
     tokio::time::sleep(Duration::from_millis(50)).await;
-    assert!(!waiting.is_finished());
+    assert!(!waiting.is_finished(), "it waits for bytes");
     let wire = fetcher.wire();
-    wire.begin_until(None);
+    wire.begin_until(Some(WallTime(0)));
     wire.allow(u64::MAX);
-    waiting.await.unwrap();
+    assert!(!waiting.await.unwrap(), "the hours ended meanwhile");
+    wire.begin_until(None);
+    assert!(wire.opens().await);
     assert_eq!(decoded(&fetcher.fetch(order(site.address, "/morning")).await), 4);
 }
