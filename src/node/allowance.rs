@@ -193,11 +193,12 @@ struct Resting {
 }
 
 impl Resting {
-    /// Whether what is still under way is to be called off now: said once for each rest. On a line whose bytes cost money that is at once.
-    fn is_over(&mut self, rest: Option<&Rest>, now: Instant) -> bool {
+    /// Whether what is still under way is to be called off now: said once for each rest. On a line whose bytes cost money that is at once, in a
+    /// pause, too.
+    fn is_over(&mut self, rest: Option<&Rest>, is_metered: bool, now: Instant) -> bool {
         let within = match rest {
+            Some(Rest::Paused { .. } | Rest::OutsideHours { .. } | Rest::Metered { .. }) if is_metered => Duration::ZERO,
             Some(Rest::Paused { .. } | Rest::OutsideHours { .. }) => ENDS_WITHIN,
-            Some(Rest::Metered { .. }) => Duration::ZERO,
             _ => {
                 *self = Resting::default();
                 return false;
@@ -281,7 +282,7 @@ impl OperatorAllowance {
         let is_spent = self.allowance.left() == 0;
         self.wire.close(is_spent);
         // What is under way when a pause or the night begins may end; what is slow, or waits for the rate, is asked for again afterwards.
-        let stop = (is_spent && !self.is_spent) || self.resting.is_over(by_order.as_ref(), now);
+        let stop = (is_spent && !self.is_spent) || self.resting.is_over(by_order.as_ref(), self.line.interface().is_some(), now);
         self.is_spent = is_spent;
         // What the crawler has ordered by then may still wait for its turn.
         let end = if rest.is_some() { Some(WallTime(0)) } else { self.allowance.ends_at(wall) };
@@ -291,7 +292,8 @@ impl OperatorAllowance {
         // While it rests there is nothing to foretell.
         let foretold = if rest.is_none() { self.allowance.back_at(wall) } else { None };
         // Whoever stays near its limit of memory has too much work, and gives some away; whoever stays on a metered line can do none.
-        let stays = self.memory.stays_nearly_full(now) || (self.departs && self.line.stays(now));
+        let is_paused = matches!(rest, Some(Rest::Paused { .. }));
+        let stays = self.memory.stays_nearly_full(now) || (self.departs && !is_paused && self.line.stays(now));
         let stays_near = stays.then_some(WallTime(wall.0.saturating_add(RELIEVED_FOR)));
         let back_at = foretold.or_else(|| self.outlook.back_at.filter(|back| stays_near.is_some() && *back > wall)).or(stays_near);
         let memory_nearly_full = self.memory.nearly_full().is_some();
@@ -644,6 +646,14 @@ mod tests {
         let (reply, _answer) = tokio::sync::oneshot::channel();
         allowance.pause(wall, None, reply);
         assert!(!allowance.look(wall, at(101)).stop && allowance.look(wall, at(131)).stop, "the next pause, too");
+        let (reply, _answer) = tokio::sync::oneshot::channel();
+        allowance.resume(reply);
+        assert!(!allowance.look(wall, at(200)).stop);
+        let (reply, _answer) = tokio::sync::oneshot::channel();
+        allowance.pause(wall, None, reply);
+        allowance.line = MeteredLine::reading(vec!["wwan0".to_owned()], || vec!["wwan0".to_owned()]);
+        assert!(allowance.look(wall, at(201)).stop, "on a metered line at once");
+        assert!(!allowance.look(wall, at(230)).stop && allowance.outlook.back_at.is_none(), "nothing moves in a pause");
     }
 
     #[test]

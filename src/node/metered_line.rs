@@ -41,6 +41,10 @@ impl MeteredLine {
     }
 
     fn routes_are(&mut self, interfaces: &[String], now: Instant) {
+        // Without a default route there is no line at all. A phone that is out of reach for a moment is the same line afterwards.
+        if interfaces.is_empty() {
+            return;
+        }
         let since = self.metered.take().map_or(now, |(_, since)| since);
         self.metered = among(&self.patterns, interfaces).map(|interface| (interface, since));
     }
@@ -103,6 +107,8 @@ mod tests {
         assert_eq!((line.interface(), line.stays(at(9)), line.stays(at(10))), (Some("wwan0"), false, true));
         line.routes_are(&["wwan1".to_owned()], at(8));
         assert_eq!((line.interface(), line.stays(at(10))), (Some("wwan1"), true), "another one is as dear");
+        line.routes_are(&[], at(10));
+        assert!(line.stays(at(10)), "without a route it is the line that it was");
         line.routes_are(&eth, at(11));
         assert_eq!((line.interface(), line.stays(at(60))), (None, false));
         line.routes_are(&wwan, at(60));
