@@ -171,7 +171,8 @@ async fn of_member(member: &str) -> Result<Vec<OptOutView>, CommandError> {
     let reader = Reader::connect(&ReaderConfig::default(), member.trim(), MEMBER_TIMEOUT).await;
     let mut reader = reader.map_err(|why| unavailable(no_answer(member, &why)))?;
     let (mut all, mut after): (Vec<OptOutView>, Option<OptOutKey>) = (Vec::new(), None);
-    loop {
+    // One that names more than a member keeps, or goes to and fro, is not followed for ever.
+    for part in 0.. {
         let (views, next) = match reader.ask(PublicRequest::OptOuts { after: after.clone() }).await {
             Ok(PublicResponse::OptOuts { views, next }) => (views, next),
             Ok(other) => return Err(unavailable(refused(member, other))),
@@ -180,8 +181,7 @@ async fn of_member(member: &str) -> Result<Vec<OptOutView>, CommandError> {
         let unread = || CommandError::new(Exit::Unavailable, format!("the member at {member} answers what cannot be read"));
         let views: Vec<OptOutView> = serde_json::from_str(&views).map_err(|_| unread())?;
         all.extend(views.into_iter().map(printable));
-        // One that goes to and fro, or names more than a member keeps, is not followed for ever.
-        if next.is_some() && next <= after || all.len() > MAX_STATEMENTS {
+        if next.is_some() && next <= after || all.len() > MAX_STATEMENTS || part > MAX_STATEMENTS {
             return Err(unread());
         }
         after = next;
