@@ -192,7 +192,10 @@ fn of_log(args: &VerifyArgs, query: &RequestsQuery) -> Result<(String, Option<Co
     let text = if args.json { json(&view)? } else { told(&view) };
     let failure = match view.verdict {
         Verdict::Yes => None,
-        Verdict::No => Some(CommandError::new(Exit::Broken, "no such request is in the log of this access point")),
+        Verdict::No => Some(
+            CommandError::new(Exit::Broken, "no such request is in the log of this access point")
+                .hint("lines that a full disk did not take are known to the running daemon only: ask it, without --local"),
+        ),
         Verdict::Unknown if view.uncovered == Some(Uncovered::TooRecent) => {
             Some(CommandError::new(Exit::Unavailable, format!("it cannot be known yet: {}", again(query, writing.now))))
         }
