@@ -266,11 +266,13 @@ impl Report {
         overdue
     }
 
-    /// Those of these members, which are asked something now anyway, that are asked with it whether their roll-ups hold.
+    /// Those of these members, which are asked something now anyway, that are asked with it whether their roll-ups hold. Who does not know our
+    /// present one is told it when it is asked alone: it does not fit into the rest of a packet, and a swarm that crawls has a new one all the time.
     pub(crate) fn asked_along(&self, cx: &Context, members: &Membership, asked: Vec<AccessPoint>) -> Vec<AccessPoint> {
         let live = members.live();
+        let knows_ours = |member: &AccessPoint| self.known_there.get(member).is_some_and(|known| *known == self.version);
         let is_wanted = |member: &AccessPoint| {
-            *member != cx.me && !self.asked.contains_key(member) && self.roll_ups.is_asked_along(member, live.len(), cx.now.moment)
+            knows_ours(member) && !self.asked.contains_key(member) && self.roll_ups.is_asked_along(member, live.len(), cx.now.moment)
         };
         asked.into_iter().filter(|member| is_wanted(member) && live.contains(member)).collect()
     }

@@ -191,9 +191,9 @@ pub(crate) const MAX_ROLL_UPS: usize = 8_192;
 /// map, those that are asked something at that moment anyway, greater members, and lesser ones. Voters are asked to renew our lease every 13 s:
 /// who would be asked before the next time is asked along.
 const ASKED_OTHER_AT: Millis = 24;
-const ASKED_ALONG_AT: Millis = 24;
-const ASKED_FIRST_AT: Millis = 80;
-const ASKED_AT: Millis = 88;
+const ASKED_ALONG_AT: Millis = 20;
+const ASKED_FIRST_AT: Millis = 76;
+const ASKED_AT: Millis = 84;
 /// Access points that own nothing by our map, and of whom totals with more than [`FEW_VALUES`] values are kept: whoever owns nothing has
 /// nothing to sum, unless we have not heard of it yet.
 pub(crate) const MAX_LARGE_OF_NON_OWNERS: usize = 64;
@@ -623,7 +623,7 @@ mod tests {
             report.knows(member(number), mine.version);
         });
         let voters = [member(0), cx.me, member(1), AccessPoint([77; 32])];
-        cx.now.moment = Moment(5_000);
+        cx.now.moment = Moment(4_900);
         assert_eq!(report.asked_along(&cx, &members, voters.to_vec()), [], "at the next renewal they can be asked, too");
         // A renewal later they would have been asked alone.
         cx.now.moment = Moment(8_000);
