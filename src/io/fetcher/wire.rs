@@ -95,9 +95,12 @@ impl Wire {
         }
     }
 
-    /// From this moment on no request begins; none if there is no such moment.
+    /// From this moment on no request begins; none if there is no such moment. Who waits for bytes looks whether it may still begin.
     pub fn begin_until(&self, end: Option<WallTime>) {
-        self.ends_at.store(end.map_or(u64::MAX, |end| end.0), Ordering::Relaxed);
+        let end = end.map_or(u64::MAX, |end| end.0);
+        if self.ends_at.swap(end, Ordering::Relaxed) != end {
+            self.waiting().drain(..).for_each(Waker::wake);
+        }
     }
 
     /// Whether a request may begin now. What was ordered before the end of the operator's hours may have waited for its turn.

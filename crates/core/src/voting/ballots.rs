@@ -5,12 +5,7 @@
 //! Who accepts a list votes no more by the present one. So a list that was begun must be brought to its end: any voter that accepted it
 //! goes on with it when its proposer does not.
 
-use crate::voting::{
-    lists::Lists,
-    networks::Networks,
-    plan::{Gone, LastPlan},
-    records::BallotState,
-};
+use crate::voting::{lists::Lists, plan::LastPlan, records::BallotState};
 use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
@@ -165,15 +160,9 @@ impl Ballots {
         Ballots { state, accepted_since, ..Ballots::default() }
     }
 
-    /// The voters of a better list, if there is one.
-    pub(crate) fn plan(
-        &mut self,
-        list: &VoterList,
-        gone: Gone<'_>,
-        candidates: &[AccessPoint],
-        networks: &Networks,
-    ) -> Option<Vec<AccessPoint>> {
-        self.plan.better(list, gone, candidates, networks)
+    /// The last plan of a better list.
+    pub(crate) fn plan(&mut self) -> &mut LastPlan {
+        &mut self.plan
     }
 
     /// Whether nothing is decided by the present list any more.

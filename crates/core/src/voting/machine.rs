@@ -552,7 +552,7 @@ impl Voting {
         let lives = |voter: &&AccessPoint| live.binary_search(voter).is_ok() && !gone.contains(voter);
         let rank = list.voters.iter().filter(lives).take_while(|voter| **voter != cx.me).count();
         let (candidates, never) = self.eligible(now, cx.me, live, list, &gone);
-        let better = self.ballots.plan(list, Gone { now: &gone, for_good: &never }, &candidates, &self.networks);
+        let better = self.ballots.plan().better(list, Gone { now: &gone, for_good: &never }, &candidates, &self.networks);
         let better = better.filter(|next| self.can_be_chosen(now, cx.me, list, next));
         let better = better.or_else(|| self.has_lost_disk(now, cx.me, list).then(|| list.voters.clone()));
         let timely = better.filter(|voters| self.is_timely(now, list, voters));

@@ -264,9 +264,9 @@ async fn no_request_begins_after_the_end_of_the_operators_hours() {
     assert!(!waiting.is_finished(), "it waits for bytes");
     let wire = fetcher.wire();
     wire.begin_until(Some(WallTime(0)));
-    wire.allow(u64::MAX);
-    assert!(!waiting.await.unwrap(), "the hours ended meanwhile");
+    assert!(!waiting.await.unwrap(), "a rest began meanwhile: it does not wait for the bytes of another day");
     wire.begin_until(None);
+    wire.allow(u64::MAX);
     assert!(wire.opens().await);
     assert_eq!(decoded(&fetcher.fetch(order(site.address, "/morning")).await), 4);
 }
