@@ -12,9 +12,13 @@ use nearcrawl_model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Domains that are watched at once, and hosts of all of them; beyond that the watch begins anew.
+/// Domains that are watched at once, and hosts of all of them; beyond that those that have used least of their quota are forgotten.
 const MAX_DOMAINS: usize = 20_000;
 const MAX_HOSTS: usize = 500_000;
+
+/// How many domains, and hosts, are left when there was no room: forgetting looks at all of them, and is not to be done for each host.
+const DOMAINS_LEFT: usize = MAX_DOMAINS / 4 * 3;
+const HOSTS_LEFT: usize = MAX_HOSTS / 4 * 3;
 
 /// Hosts of one domain wait for at most so many days.
 const MAX_DAYS: u64 = 20;
@@ -59,8 +63,8 @@ impl NewHostQuota {
     pub(crate) fn admit(&mut self, host: &Host, print: Fingerprint, per_domain: u64, now: Moment) -> bool {
         // Addresses have no subdomains, so none can be made up.
         let Some(name) = host.registrable().filter(|_| per_domain > 0) else { return true };
-        if self.hosts >= MAX_HOSTS || self.domains.len() >= MAX_DOMAINS && !self.domains.contains_key(name) {
-            (self.domains, self.hosts) = (BTreeMap::new(), 0);
+        if !self.has_room(name) {
+            self.make_room(now);
         }
         let domain = self.domains.entry(name.to_owned()).or_default();
         let known = domain.hosts.contains(&print);
@@ -73,12 +77,35 @@ impl NewHostQuota {
         admitted
     }
 
+    /// Whether a host of this domain can be added without forgetting others.
+    fn has_room(&self, domain: &str) -> bool {
+        self.hosts < MAX_HOSTS && (self.domains.len() < MAX_DOMAINS || self.domains.contains_key(domain))
+    }
+
+    /// Forgets a quarter: first domains without a new host within the last day, then those with the fewest, and of equals those with the fewest
+    /// known hosts. A domain whose quota is used up, as that of a wildcard is, so is the last to be given another one.
+    fn make_room(&mut self, now: Moment) {
+        let mut by_use: Vec<(u64, usize, String)> =
+            self.domains.iter_mut().map(|(name, domain)| (domain.today(now), domain.hosts.len(), name.clone())).collect();
+        by_use.sort_unstable();
+        for (_, hosts, name) in by_use {
+            if self.domains.len() <= DOMAINS_LEFT && self.hosts <= HOSTS_LEFT {
+                break;
+            }
+            self.domains.remove(&name);
+            self.hosts -= hosts;
+        }
+    }
+
     /// A link led to this host so long ago, as a journal says: a restart, or a move of its subnet, lets no more hosts in. One that was led to
-    /// more than a day ago is known, and no more than that. What there is no room for is not counted.
+    /// more than a day ago is known, and no more than that; if there is no room for it, it is not.
     pub(crate) fn recall(&mut self, host: &Host, print: Fingerprint, ago: Millis, now: Moment) {
         let Some(name) = host.registrable() else { return };
-        if self.hosts >= MAX_HOSTS || self.domains.len() >= MAX_DOMAINS && !self.domains.contains_key(name) {
-            return;
+        if !self.has_room(name) {
+            if ago >= DAY {
+                return;
+            }
+            self.make_room(now);
         }
         // The clock begins with the boot of the machine: what was before is as if it had been then.
         let at = Moment(now.0.saturating_sub(ago));
@@ -172,6 +199,26 @@ mod tests {
             numbers.filter(|n| newcomers.admit(&host(*n), Fingerprint(*n), LIMIT, now.after(hours * hour))).count()
         };
         assert_eq!((admitted(0), admitted(2), admitted(23), admitted(24)), (0, 1, 0, 49));
+    }
+
+    #[test]
+    fn a_domain_whose_quota_is_used_up_is_not_forgotten_for_the_many_that_were_met_once() {
+        let mut newcomers = NewHostQuota::default();
+        let domains = 3 * MAX_DOMAINS as u64;
+        let once = |n: u64| -> Host { format!("www.d{n}.ke").parse().unwrap() };
+        let trap = |n: u64| -> Host { format!("h{n}.trap.ke").parse().unwrap() };
+        let prints = |n: u64| Fingerprint(1_000 + n);
+        let spent = (0..LIMIT).all(|n| newcomers.admit(&trap(n), Fingerprint(n), LIMIT, Moment(0)));
+        assert!(spent && (0..domains).all(|n| newcomers.admit(&once(n), prints(n), LIMIT, Moment(1))));
+        assert!(!newcomers.admit(&trap(LIMIT), Fingerprint(LIMIT), LIMIT, Moment(2)), "its quota is used up, whoever came since");
+        assert!(newcomers.admit(&trap(3), Fingerprint(3), LIMIT, Moment(2)), "and its hosts are known");
+        assert!(newcomers.domains.len() <= MAX_DOMAINS && newcomers.hosts == newcomers.domains.values().map(|d| d.hosts.len()).sum());
+        // What journals say of today takes the place of those met once; what they say of earlier days does not.
+        (domains..domains + MAX_DOMAINS as u64).for_each(|n| newcomers.recall(&once(n), prints(n), 2 * DAY, Moment(2)));
+        assert_eq!(newcomers.domains.len(), MAX_DOMAINS);
+        let other = |n: u64| -> Host { format!("h{n}.other.ke").parse().unwrap() };
+        (0..LIMIT).for_each(|n| newcomers.recall(&other(n), Fingerprint(500 + n), 0, Moment(2)));
+        assert!(!newcomers.admit(&other(LIMIT), Fingerprint(500 + LIMIT), LIMIT, Moment(3)));
     }
 
     #[test]
