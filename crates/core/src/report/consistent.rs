@@ -9,7 +9,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::Claim,
     subnet::Subnet,
-    summary::RollUp,
+    summary::{Counts, RollUp},
     time::{Millis, Moment},
 };
 use std::{
@@ -63,10 +63,23 @@ impl Change {
     }
 }
 
-/// Whether totals are less than others in what people see first.
+/// Whether totals are less than others in any of what only a completed run, or an end of what is counted, takes away.
 fn is_less(totals: &RollUp, than: &RollUp) -> bool {
     let (totals, than) = (&totals.summary.total, &than.summary.total);
-    totals.servers < than.servers || totals.pages < than.pages || totals.detected_failures < than.detected_failures
+    let figures: [fn(&Counts) -> u64; 11] = [
+        |counts| counts.servers,
+        |counts| counts.up,
+        |counts| counts.pages,
+        |counts| counts.requests,
+        |counts| counts.bytes,
+        |counts| counts.page_bytes,
+        |counts| counts.external_hosts,
+        |counts| counts.external_urls,
+        |counts| counts.external_domains,
+        |counts| counts.evaluated,
+        |counts| counts.detected_failures,
+    ];
+    figures.iter().any(|figure| figure(totals) < figure(than))
 }
 
 /// Of every member the totals that answer.

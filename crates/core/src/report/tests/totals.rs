@@ -57,8 +57,12 @@ impl Told {
     }
 
     fn tell(&mut self, owner: AccessPoint, claims_digest: u64, servers: u64, pages: u64) {
+        self.tell_all(owner, claims_digest, Counts { servers, pages, ..Counts::default() });
+    }
+
+    fn tell_all(&mut self, owner: AccessPoint, claims_digest: u64, total: Counts) {
         self.version += 1;
-        let summary = Summary { total: Counts { servers, pages, ..Counts::default() }, ..Summary::default() };
+        let summary = Summary { total, ..Summary::default() };
         let roll_up = RollUp {
             owner,
             version: self.version,
@@ -183,6 +187,21 @@ fn before_a_member_told_what_fits_the_map_its_totals_grow_and_do_not_fall() {
     assert_eq!(pages(&told), 23 + 40);
     told.now = told.now.after(KEPT + 1);
     assert_eq!(pages(&told), 23 + 5);
+}
+
+#[test]
+fn before_they_fit_the_map_none_of_the_figures_that_only_a_run_may_lower_falls() {
+    let counts =
+        |requests: u64, bytes: u64, evaluated: u64| Counts { servers: 2, pages: 20, requests, bytes, evaluated, ..Counts::default() };
+    for fewer in [counts(21, 900, 20), counts(22, 800, 20), counts(22, 900, 19)] {
+        let mut told = Told { rolls: RollUps::default(), live: vec![A, B], owners: BTreeMap::new(), version: 0, now: Moment(1_000) };
+        told.claim(1, A, None, (A, 10), false);
+        told.tell_all(A, 11, counts(22, 900, 20));
+        told.tell_all(A, 11, fewer);
+        assert_eq!(told.results().summary.total, counts(22, 900, 20), "servers and pages are the same, {fewer:?}");
+        told.tell_all(A, 10, fewer);
+        assert_eq!(told.results().summary.total, fewer, "what fits our map is so");
+    }
 }
 
 #[test]
