@@ -9,6 +9,7 @@ mod error;
 mod evaluate;
 mod export;
 pub mod hierarchy;
+mod in_part;
 mod init;
 mod json;
 pub mod lab;

@@ -156,6 +156,9 @@ fn check(by: &[Split], of_survey: bool) -> Result<(), CommandError> {
     }
 }
 
+/// What a CSV of sums over rows says in each row: whether all rows were there, and how much of crowded addresses was visited.
+const ABOUT_ROWS: [&str; 3] = ["all_owners_answered", "missing_text", "sample_text"];
+
 /// The totals of a survey.
 async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let mut results = survey::results(args.member.as_deref(), &args.api, survey).await?;
@@ -171,9 +174,10 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
         (_, true) => {
             let by = results.summary.by.iter().flat_map(|(by, values)| values.iter().map(|(value, sums)| ([by.name(), value], sums)));
             let labels = results.labels.iter().map(|(label, sums)| (["label", label.as_str()], sums));
-            let about = [results.all_owners_answered.to_string(), results.missing_text.join("; ")];
+            let sample = results.sample.of_sums().unwrap_or_default();
+            let about = [results.all_owners_answered.to_string(), results.missing_text.join("; "), sample];
             let row = |(names, sums): ([_; 2], _)| (names, sums, about.to_vec());
-            rows_csv(["dimension", "value"], &["all_owners_answered", "missing_text"], by.chain(labels).map(row))?
+            rows_csv(["dimension", "value"], &ABOUT_ROWS, by.chain(labels).map(row))?
         }
         _ => {
             let mut text = style.heading(&format!("survey {}: {}", results.survey, first_line(&results.summary.total))) + "\n";
@@ -293,19 +297,19 @@ fn summed_here(view: &RowTableView, args: &ResultsArgs, style: Style) -> Result<
     match (args.api.json, args.csv) {
         (true, _) => json(view),
         (_, true) => {
-            let about = [view.all_owners_answered.to_string(), view.missing_text.join("; ")];
-            let further = ["all_owners_answered", "missing_text"];
+            let sample = view.sample.of_sums().unwrap_or_default();
+            let about = [view.all_owners_answered.to_string(), view.missing_text.join("; "), sample];
             match view.by[..] {
                 [one, other] => {
                     let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk()?, &cell.counts)));
                     let cells = cells.map(|(values, counts)| (values.each_ref().map(String::as_str), counts, about.to_vec()));
-                    rows_csv([one, other], &further, cells)
+                    rows_csv([one, other], &ABOUT_ROWS, cells)
                 }
                 _ => {
                     let name = view.by.first().copied().unwrap_or_default();
                     let rows =
                         view.cells.iter().flat_map(|cell| cell.values.iter().map(move |value| ([name, value.as_str()], &cell.counts)));
-                    rows_csv(["dimension", "value"], &further, rows.map(|(names, counts)| (names, counts, about.to_vec())))
+                    rows_csv(["dimension", "value"], &ABOUT_ROWS, rows.map(|(names, counts)| (names, counts, about.to_vec())))
                 }
             }
         }
@@ -315,8 +319,8 @@ fn summed_here(view: &RowTableView, args: &ResultsArgs, style: Style) -> Result<
             let cells = view.cells.iter().map(|cell| (cell.values.as_slice(), &cell.counts));
             let several = view.by.iter().any(|by| [Split::Rule.name(), Split::Label.name()].contains(by));
             let adds_up = several.then(|| paragraph("A server with several labels, or that fails several rules, counts for each."));
-            let missing = missing.iter().map(|missing| paragraph(missing));
-            Ok(missing.chain(adds_up).fold(text, |text, line| text + &line) + "\n" + &cells_text(&view.by, cells, style))
+            let said = [missing, view.sample.of_sums()].into_iter().flatten().map(|said| paragraph(&said));
+            Ok(said.chain(adds_up).fold(text, |text, line| text + &line) + "\n" + &cells_text(&view.by, cells, style))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     error::{CommandError, Exit},
+    in_part::{InPart, InPartCounts},
     owners::Source,
     survey::SurveyFilter,
     walk::{each_row, not_whole},
@@ -28,6 +29,8 @@ pub struct RowTableView {
     pub all_owners_answered: bool,
     /// Whose rows are missing, and why.
     pub missing_text: Vec<String>,
+    /// How much of the hosts of crowded addresses was visited: the sums are of these only.
+    pub sample: InPartCounts,
     /// The cells, those with the most servers first.
     pub cells: Vec<RowCell>,
 }
@@ -53,11 +56,12 @@ pub async fn row_table(
     api: Option<&str>,
 ) -> Result<RowTableView, CommandError> {
     let mut source = Source::of(member, api).await?;
-    let (mut table, mut filter) = (RowTable::new(by.to_vec()), SurveyFilter::new(survey));
+    let (mut table, mut filter, mut in_part) = (RowTable::new(by.to_vec()), SurveyFilter::new(survey), InPart::default());
     let enter = |_, row: &str| {
         let Some(row) = ServerRow::read(row) else { return false };
         let mark = filter.find(&row.surveys);
         if survey.is_none() || mark.is_some() {
+            in_part.enter(row.record.address, row.inclusion_probability);
             table.enter(&row, mark.iter().flat_map(|mark| mark.label_texts()));
         }
         true
@@ -78,6 +82,7 @@ pub async fn row_table(
         servers: table.servers() as u64,
         all_owners_answered: missing.is_empty(),
         missing_text: missing,
+        sample: in_part.counts(),
         cells,
     })
 }

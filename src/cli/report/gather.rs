@@ -1,7 +1,7 @@
 //! Gathers the rows of a report, and tells how much of the swarm's they are: every server once, as its owner has it on record.
 
 use super::weights::weight_of;
-use crate::cli::survey::OffRecord;
+use crate::cli::{in_part::InPart, survey::OffRecord};
 use nearcrawl_model::{
     access_point::AccessPoint,
     record::{RunState, ServerRecord},
@@ -11,10 +11,7 @@ use nearcrawl_model::{
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A server as its owner tells it.
 #[derive(Clone, Debug)]
@@ -55,42 +52,6 @@ impl Row {
         let place: Place = serde_json::from_str(row).ok()?;
         let weight = weight_of(place.inclusion_probability);
         Some(Row { weight, place, record: serde_json::from_str(row).ok()? })
-    }
-}
-
-/// Addresses with so many hosts that they are visited one after another, and not all have been.
-#[derive(Debug, Default)]
-struct InPart {
-    addresses: BTreeMap<IpAddr, [u64; 2]>,
-}
-
-impl InPart {
-    fn enter(&mut self, row: &Row) {
-        let Some(address) = row.record.address.filter(|_| row.place.inclusion_probability != Some(1.0)) else { return };
-        let [hosts, sampled] = self.addresses.entry(address).or_default();
-        *hosts += 1;
-        *sampled += u64::from(row.weight > 0.0);
-    }
-
-    /// Addresses, hosts there, those in a sample, and hosts at addresses without one.
-    fn counts(&self) -> [u64; 4] {
-        let sum = |part: usize| self.addresses.values().map(|counts| counts[part]).sum();
-        let without = self.addresses.values().filter(|[_, sampled]| *sampled == 0).map(|[hosts, _]| hosts).sum();
-        [self.addresses.len() as u64, sum(0), sum(1), without]
-    }
-
-    fn sentence(&self) -> Option<String> {
-        let [addresses, hosts, sampled, without] = self.counts();
-        let places = if addresses == 1 { "1 address".to_owned() } else { format!("{addresses} addresses") };
-        let mut text = format!(
-            "{sampled} of {} at {places} with many were visited so far, in random order; each weighs as many hosts as it stands for in shares and \
-             quantiles of what a visit shows, and the others there weigh nothing",
-            counted(hosts, "host")
-        );
-        if without > 0 {
-            text += &format!("; {without} of them are where too few were visited to stand for the rest");
-        }
-        (addresses > 0).then_some(text)
     }
 }
 
@@ -139,7 +100,7 @@ impl Gathered {
             return None;
         };
         let record = &row.record;
-        self.in_part.enter(&row);
+        self.in_part.enter(record.address, row.place.inclusion_probability);
         if self.survey.is_some() {
             self.trees.extend([record.tree.clone(), record.host.without_www()]);
         }
@@ -183,14 +144,26 @@ impl Gathered {
             None => "none: all servers on record".to_owned(),
         };
         let facts = [("time span", span), ("run", runs), ("coverage", coverage), ("hierarchy", hierarchy), ("survey", survey)];
-        facts.into_iter().chain(self.in_part.sentence().map(|sample| ("sample", sample))).collect()
+        facts.into_iter().chain(self.sample().map(|sample| ("sample", sample))).collect()
+    }
+
+    /// What stands for hosts that were not visited; none if all were.
+    fn sample(&self) -> Option<String> {
+        let counts = self.in_part.counts();
+        let mut text = format!(
+            "{}; each weighs as many hosts as it stands for in shares and quantiles of what a visit shows, and the others there weigh nothing",
+            counts.sentence()?
+        );
+        if counts.not_estimated > 0 {
+            text += &format!("; {} of them are where too few were visited to stand for the rest", counts.not_estimated);
+        }
+        Some(text)
     }
 
     /// For programs.
     pub fn data(&self) -> Map<String, Value> {
-        let [addresses, hosts, sampled, not_estimated] = self.in_part.counts();
         let value = json!({
-            "sample": { "addresses": addresses, "hosts": hosts, "sampled": sampled, "not_estimated": not_estimated },
+            "sample": self.in_part.counts(),
             "first_visit_at": self.first.map(|at| at.to_string()),
             "last_visit_at": self.last.map(|at| at.to_string()),
             "runs": self.runs.iter().collect::<Vec<_>>(),

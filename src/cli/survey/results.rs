@@ -4,6 +4,7 @@ use super::SurveyFilter;
 use crate::cli::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
+    in_part::{InPart, InPartCounts},
     owners::Source,
     walk::{each_row, not_whole},
 };
@@ -38,6 +39,8 @@ pub struct SurveyResults {
     pub missing_text: Vec<String>,
     /// Servers where something waits: URLs, because the run goes on, a page budget is used up, or the survey rests; or new hosts, for a limit.
     pub servers_waiting: u64,
+    /// How much of the hosts of crowded addresses was visited: what a visit shows is summed over these only.
+    pub sample: InPartCounts,
     /// How many of its servers each owner has.
     pub owners: BTreeMap<String, u64>,
     /// The sums for each label, as in `sector=university`: a server with two values of a label counts for both.
@@ -80,8 +83,9 @@ async fn walk(
 
 /// The totals of a survey.
 pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) -> Result<SurveyResults, CommandError> {
-    let mut waiting = BTreeSet::new();
+    let (mut waiting, mut in_part) = (BTreeSet::new(), InPart::default());
     let see = |row: &ServerRow| {
+        in_part.enter(row.record.address, row.inclusion_probability);
         let ServerRecord { host, waiting: urls, held_back, .. } = &row.record;
         let waits = *urls > 0 || held_back.is_any();
         // Of two rows of one server the later one counts, as in the sums.
@@ -107,6 +111,7 @@ pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) ->
         all_owners_answered: missing.is_empty(),
         missing_text: missing,
         servers_waiting: waiting.len() as u64,
+        sample: in_part.counts(),
         owners,
         labels: rows.labels(),
         summary: rows.summary().clone(),
@@ -114,7 +119,7 @@ pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) ->
 }
 
 impl SurveyResults {
-    /// Who answered, what is of first runs, and what waits; in words.
+    /// Who answered, what is of first runs, what waits, and where only a part was visited; in words.
     pub fn freshness(&self) -> String {
         let total = &self.summary.total;
         let told = if self.all_owners_answered {
@@ -128,7 +133,7 @@ impl SurveyResults {
             1 => format!("1 URL waits at {servers}"),
             urls => format!("{urls} URLs wait at {servers}"),
         });
-        [Some(told), total.first_runs(), waiting].into_iter().flatten().collect::<Vec<_>>().join("; ")
+        [Some(told), total.first_runs(), waiting, self.sample.of_sums()].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }
 
