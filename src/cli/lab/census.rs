@@ -18,9 +18,11 @@ failures, links, and portals that name more hosts than may be led to in a day. O
 or do not, all are stopped and started between runs and in the middle of them. From the second run on pages are evaluated; some have \
 changed, some are gone, some are new, servers have other software or are down.
 
-After each run every report is asked for (results with all splits and cross-tables, of members and by a stranger, as text, JSON and CSV; export \
-servers and history; trend; why) and compared with a reference that the web's generator computes. Measured times are not compared. Totals \
-are asked for five times a second at four members: they may fall by what completed runs explain. The servers' logs say what was asked for: \
+After each run every report is asked for (results with all splits and cross-tables, of surveys and of runs, of members and by a stranger, as \
+text, JSON and CSV; the five reports; export of servers, pages, links and history, as Parquet, too; survey show; trend; why) and compared with a \
+reference that the web's generator computes. Measured times are not compared, nor are export placement and events, and reports as HTML and \
+SVG. Totals are asked for five times a second: as JSON at four members, and as text, as CSV and by the page's way at one of them, in turn. They \
+may fall by what completed runs explain. The servers' logs say what was asked for: \
 each page once a run, robots.txt once a run (where it answers 500 each owner tries three times), and nothing but probes besides; what was asked for within \
 10 s of the end of a daemon may be asked for again.
 

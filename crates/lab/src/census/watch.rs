@@ -167,16 +167,15 @@ impl Asking {
         }
     }
 
-    /// The other forms in turn, of one member after the other.
+    /// The other forms, of one member after the other.
     async fn ask_for_others(self) {
         let mut tick = tokio::time::interval(EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         for turn in 0.. {
             tick.tick().await;
             let members = self.members();
-            let form = [Form::Page, Form::Text, Form::Csv][turn % 3];
-            if let Some(who) = members.get(turn / 3 % members.len().max(1)) {
-                self.ask(*who, form).await;
+            if let Some(who) = members.get(turn % members.len().max(1)) {
+                futures::future::join_all([Form::Page, Form::Text, Form::Csv].map(|form| self.ask(*who, form))).await;
             }
         }
     }
