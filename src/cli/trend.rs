@@ -26,7 +26,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     Only servers that were measured in both runs are compared: those that answered, with pages or without, and whose runs are over. A server \
     that is down in one of them changes no figure; such servers are counted apart.\n\n\
     With --by, a server counts where it was in the first run, so that both runs sum up the same servers. `nearcrawl export history` has the \
-    same figures server by server. \
+    same figures server by server. Of a server with more than 240 runs every other one of the older ones is dropped, and it is not compared where \
+    one of the two was: at an interval of an hour that begins after 10 days, at one of a week after four years. \
     If an owner does not answer, what the others told is compared, and the exit code is 69.";
 
 /// A split as `--by` takes it.
