@@ -310,6 +310,9 @@ const METERED_SITES: usize = 16;
 /// How soon a daemon sees which line it is on.
 const SEES_ITS_LINE: Duration = Duration::from_secs(8);
 
+/// For how long a request that had begun before may be on its way to a server's log, on a machine with much else to do.
+const ON_THE_WAY: Duration = Duration::from_millis(1500);
+
 impl Course {
     /// Sends what no other route takes over another interface of the daemon's node. What goes to members and servers takes the old way still, or
     /// nobody could say whether the daemon holds back by itself.
@@ -371,6 +374,8 @@ impl Course {
         let metrics = self.answer(daemon, "/metrics").await.unwrap();
         assert!(metrics.contains("nearcrawl_metered_line{interface=\"wwan0\"} 1"), "{metrics}");
         assert!(metrics.contains("nearcrawl_state{state=\"paused\"} 1"), "{metrics}");
+        // What had begun may still be on its way to a server that is late to read it.
+        tokio::time::sleep(ON_THE_WAY).await;
         let position = self.swarm.log().len();
         tokio::time::sleep(Duration::from_secs(4)).await;
         let (own, of_others) = self.asked_since(position, daemon);

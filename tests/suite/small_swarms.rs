@@ -11,7 +11,7 @@ use nearcrawl_model::{facts::HttpVersion, record::ServerRecord, subnet::Subnet, 
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
-    net::{IpAddr, Ipv4Addr},
+    net::Ipv4Addr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -54,10 +54,11 @@ async fn kill(swarm: &mut Swarm, log: &Log, victim: usize) -> Kill {
     kill
 }
 
-/// Requests to servers in these subnets from `begin` to `end`, by the log's clock.
-fn requests_into(log: &Log, subnets: &BTreeSet<Subnet>, begin: Duration, end: Duration) -> Vec<String> {
-    let inside = |server: IpAddr| subnets.iter().any(|subnet| subnet.contains(server));
-    let requests = log.requests().into_iter().filter(|request| (begin..end).contains(&request.start) && inside(request.server));
+/// Requests to servers in these subnets of a silent member, while nobody may take them over yet.
+fn asked_early(log: &Log, web: &SmallWeb, subnets: &BTreeSet<Subnet>, kill: &Kill) -> Vec<String> {
+    // It was last heard a little before it was killed.
+    let early = kill.when + Duration::from_millis(200)..kill.when + DEAD_AFTER - Duration::from_secs(2);
+    let requests = log.requests().into_iter().filter(|request| early.contains(&request.start) && web.is_in(request.server, subnets));
     requests.map(|request| format!("{request:?}")).collect()
 }
 
@@ -250,8 +251,7 @@ async fn of_two_the_founder_takes_over_from_the_other_which_stops_without_it() {
     let killed = kill(&mut swarm, &log, 1).await;
     swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
     swarm.agree(expected.pages() as u64, SOON).await;
-    // It was last heard a little before it was killed.
-    let early = requests_into(&log, &theirs, killed.when + Duration::from_millis(200), killed.when + DEAD_AFTER - Duration::from_secs(2));
+    let early = asked_early(&log, &web, &theirs, &killed);
     assert!(early.is_empty(), "asked servers of the silent one: {early:#?}");
 
     // The other one is back, and now the founder, the only one that votes, is gone.
@@ -329,7 +329,7 @@ async fn of_three_the_others_take_over_when_one_is_dead() {
     swarm.until("everything is fetched", LONG_ENOUGH, async || judge.all_fetched()).await;
     swarm.agree(expected.pages() as u64, SOON).await;
     judge.check(&[kill]);
-    let early = requests_into(&log, &theirs, kill.when + Duration::from_millis(200), kill.when + DEAD_AFTER - Duration::from_secs(2));
+    let early = asked_early(&log, &web, &theirs, &kill);
     assert!(early.is_empty(), "asked servers of the silent one: {early:#?}");
 
     // It comes back to a swarm that went on without it, and nothing is done again.

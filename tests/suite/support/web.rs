@@ -51,6 +51,11 @@ impl SmallWeb {
         lands.map(|land| self.places.lands[land].subnet).collect()
     }
 
+    /// Whether a server belongs to one of these subnets, and to no smaller one within it: a provider's customer may have another owner.
+    pub fn is_in(&self, server: IpAddr, subnets: &BTreeSet<Subnet>) -> bool {
+        self.places.land_of(server).is_some_and(|land| subnets.contains(&self.places.lands[land].subnet))
+    }
+
     /// The subnets that the hosts of one half live in, which all can be reached from that half's seed.
     pub fn subnets_of_half(&self, half: usize) -> BTreeSet<Subnet> {
         let hosts = self.hosts.iter().skip(half).step_by(2);
