@@ -14,7 +14,7 @@ use nearcrawl_lab::census::{self, CensusError, CensusPlan, HOSTS, MAX_DAEMONS, M
 pub const EXAMPLES: &str = "\
 Daemons of this program crawl a web that is made up from the seed and served on loopback addresses of its own: hosts with known countries, \
 registries and organisations, languages, scripts, software, generators, certificates, HTTP versions, robots.txt, failures, accessibility \
-failures, links, and portals that name more hosts than may be led to in a day. One daemon joins late, some are killed (kill -9) and come back \
+failures, links, and portals that name more hosts than may be led to in a day. One daemon joins late, subnets are moved by order, some daemons are killed (kill -9) and come back \
 or do not, all are stopped and started between runs and in the middle of them. From the second run on pages are evaluated; some have \
 changed, some are gone, some are new, servers have other software or are down.
 

@@ -49,7 +49,12 @@ enum Event {
     Join(usize),
     /// One is killed, and comes back, or not.
     Kill(usize, bool),
+    /// Some subnets go from the member that has most of them to another one, by order.
+    Moves,
 }
+
+/// How many subnets are moved at a time.
+const MOVED_AT_ONCE: usize = 3;
 
 /// A census.
 pub(super) struct Course {
@@ -66,6 +71,7 @@ pub(super) struct Course {
     before: usize,
     since: usize,
     restarted: usize,
+    moved: usize,
 }
 
 impl Course {
@@ -73,7 +79,21 @@ impl Course {
         let plan = world.plan;
         let due = CHECKS.iter().filter(|(name, _)| is_due(name, plan.runs)).map(|(name, _)| *name);
         let reports = due.chain((plan.runs > 1).then_some(REVISITED)).map(Report::new).collect();
-        Course { begun: Instant::now(), plan, world, reference, servers, swarm, watch, asker, reports, before: 0, since: 0, restarted: 0 }
+        Course {
+            begun: Instant::now(),
+            plan,
+            world,
+            reference,
+            servers,
+            swarm,
+            watch,
+            asker,
+            reports,
+            before: 0,
+            since: 0,
+            restarted: 0,
+            moved: 0,
+        }
     }
 
     /// Something that people may want to know.
@@ -224,6 +244,10 @@ impl Course {
             let percent = 30 + draw % 30 + 10 * place as u64;
             events.push((percent.min(85), Event::Kill(victim, draw.is_multiple_of(2))));
         }
+        if self.plan.daemons > 1 {
+            events.insert(0, (20, Event::Moves));
+            events.push((86, Event::Moves));
+        }
         events.reverse();
         events
     }
@@ -279,8 +303,30 @@ impl Course {
                 ));
                 back.extend(comes_back.then(|| (number, Instant::now() + COMES_BACK_AFTER)));
             }
+            Event::Moves => self.move_some().await,
         }
         Ok(())
+    }
+
+    /// Has some subnets with work moved. A member may refuse: a subnet that is on its way already, or with which nothing can begin yet.
+    async fn move_some(&mut self) {
+        let running = self.swarm.running();
+        let Ok(claims) = self.asker.ownership(self.swarm.daemons[running[0]].address).await else { return };
+        let of = |number: usize| {
+            let owner = &self.swarm.daemons[number].access_point;
+            claims.iter().filter(move |claim| !claim.released && claim.owner == *owner)
+        };
+        let Some(giver) = running.iter().copied().max_by_key(|number| of(*number).count()) else { return };
+        let Some(receiver) = running.iter().copied().filter(|number| *number != giver).min_by_key(|number| of(*number).count()) else {
+            return;
+        };
+        let (mut moved, to) = (0, self.swarm.daemons[receiver].access_point.clone());
+        for claim in of(giver).take(MOVED_AT_ONCE) {
+            moved += usize::from(self.swarm.ask(giver, &["move", &claim.subnet.to_string(), &to]).await.is_ok());
+        }
+        self.moved += moved;
+        let [from, to] = [giver, receiver].map(|number| self.swarm.daemons[number].address);
+        self.say(&format!("{} of {from} go to {to}", counted(moved as u64, "subnet")));
     }
 
     /// Waits until three vote: from then on the swarm survives the loss of one.
@@ -347,6 +393,7 @@ impl Course {
             runs,
             killed: kills,
             restarted: self.restarted,
+            moved: self.moved,
             joined: usize::from(self.joins().is_some()),
             took_ms: u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             reports: self.reports.clone(),

@@ -56,6 +56,8 @@ pub struct Outcome {
     pub(crate) killed: usize,
     pub(crate) restarted: usize,
     pub(crate) joined: usize,
+    /// Subnets that were handed over by order, in the middle of runs.
+    pub(crate) moved: usize,
     /// How long it took, in milliseconds.
     pub(crate) took_ms: u64,
     pub(crate) reports: Vec<Report>,
