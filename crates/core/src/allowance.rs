@@ -6,7 +6,7 @@
 //! on record is more than what was moved, never less. What was ahead counts as moved after a start: each costs at most 0.5 % of a limit.
 //!
 //! Days and months are those of the machine's clock, as its operator reads them. A clock that is set back begins no new day; one that is
-//! set forward does.
+//! set forward does, and one that is set forward and back gives no day's bytes twice.
 
 use nearcrawl_model::{
     allowance::{AllowanceView, Rest},
@@ -95,7 +95,7 @@ pub struct Kept {
     month: i64,
     month_bytes: u64,
     pause: Option<Pause>,
-    /// The day and its bytes before the clock was set back, and the same of the month.
+    /// The day and its bytes before the clock was set back, or forward by more than a day; and the same of the month.
     day_before: Option<(i64, u64)>,
     month_before: Option<(i64, u64)>,
 }
@@ -308,19 +308,25 @@ fn is_short(kept: u64, bytes: u64, limit: Option<u64>) -> bool {
 }
 
 /// A new day or month begins with no bytes. If the clock is set back by more than one, it goes on with those that there are; when it shows that
-/// day or month again, with the more of both.
+/// day or month again, with the more of both. If it was set forward by more than one and then back, those of before and those since add up.
 fn begin((known, bytes, before): (&mut i64, &mut u64, &mut Option<(i64, u64)>), shown: i64) {
     if shown > *known {
+        let is_set_back = before.is_some_and(|(at, _)| at > *known);
+        let jumps = (shown > *known + 1 && !is_set_back).then_some((*known, *bytes));
         *bytes = match *before {
             Some((at, then)) if at == shown => then.max(*bytes),
             _ => 0,
         };
-        *before = before.filter(|(at, _)| *at > shown);
+        let further = before.filter(|(at, _)| *at > shown);
+        let earlier = before.filter(|(at, _)| *at < *known);
+        *before = further.or(jumps).or(earlier);
         *known = shown;
     } else if shown < *known - 1 {
+        let moved_before = before.filter(|(at, _)| *at == shown).map_or(0, |(_, then)| then);
         if before.is_none_or(|(at, _)| at < *known) {
             *before = Some((*known, *bytes));
         }
+        *bytes = bytes.saturating_add(moved_before);
         *known = shown;
     }
 }
@@ -546,5 +552,34 @@ mod tests {
         assert!(allowance.rest(WallTime(0)).is_some(), "the same day as before");
         allowance.moved(0, at(20_001, 0));
         assert_eq!(allowance.rest(WallTime(0)), None);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_for_a_moment_gives_the_bytes_of_no_day_or_month_again() {
+        let mut allowance = Allowance::new(limits(Some(1_000), Some(5_000)), None);
+        allowance.moved(600, at(20_000, 0));
+        allowance.moved(300, at(20_400, 0));
+        assert_eq!(allowance.rest(WallTime(0)), None, "a day long after, as far as anybody can tell");
+        allowance.moved(99, at(20_000, 0));
+        assert_eq!(allowance.rest(WallTime(0)), None);
+        allowance.moved(1, at(20_000, 0));
+        assert_eq!(allowance.rest(WallTime(0)), Some(Rest::DaySpent { limit: 1_000 }), "600 before, 300 meanwhile, 100 since");
+        assert_eq!(allowance.view().month_bytes, 1_000);
+        allowance.moved(0, at(20_001, 0));
+        assert_eq!(allowance.rest(WallTime(0)), None, "the next day");
+        assert_eq!(allowance.view().month_bytes, 1_000);
+    }
+
+    /// A small computer that keeps no time while it is off.
+    #[test]
+    fn a_clock_that_begins_anew_at_each_boot_counts_nothing_twice() {
+        let mut allowance = Allowance::new(limits(Some(1_000), Some(5_000)), None);
+        for day in 20_000..20_010 {
+            for boot in 1..=3 {
+                allowance.moved(0, at(0, 0));
+                allowance.moved(100, at(day, 0));
+                assert_eq!(allowance.view().day_bytes, 100 * boot, "day {day}");
+            }
+        }
     }
 }
