@@ -83,6 +83,16 @@ pub enum ResolverConfigError {
     Refused(String),
 }
 
+/// The name servers that the system asks.
+///
+/// # Errors
+///
+/// The system names none.
+pub fn system_servers() -> Result<Vec<IpAddr>, ResolverConfigError> {
+    let (system, _) = read_system_conf().map_err(|error| ResolverConfigError::NoSystemServers(error.to_string()))?;
+    Ok(system.name_servers().iter().map(|server| server.ip).collect())
+}
+
 /// Asks the DNS. Never reads the hosts file and never appends a search domain: a crawled name is always absolute.
 #[derive(Clone)]
 pub struct Resolver {

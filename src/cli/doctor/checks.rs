@@ -3,7 +3,7 @@
 use super::{
     admission::admission,
     finding::{Finding, State},
-    reachability,
+    reachability, service,
 };
 use crate::{
     cli::{
@@ -84,6 +84,7 @@ pub(super) async fn all(config: &Config) -> Vec<Finding> {
     }
     findings.push(disk(&config.state_dir));
     findings.push(dns(config).await);
+    findings.extend(service::name_servers(config));
     findings.push(wall_clock(checked.as_ref()));
     for member in &config.swarm.bootstrap {
         findings.push(asked(config, checked.as_ref(), status.as_ref(), member).await);

@@ -11,6 +11,7 @@ mod admission;
 mod checks;
 mod finding;
 mod reachability;
+mod service;
 
 use super::{
     error::{CommandError, Exit},
