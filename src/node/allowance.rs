@@ -684,4 +684,29 @@ mod tests {
         let (before, after) = (at("Africa/Nairobi", "2026-11-30T20:59:59Z"), at("Africa/Nairobi", "2026-11-30T21:00:00Z"));
         assert_eq!((after.day - before.day, after.month - before.month, after.minute), (1, 1, 1_440));
     }
+
+    /// The nights in which the clocks of Berlin are set back, and forward.
+    #[test]
+    fn hours_are_those_that_the_wall_clock_shows_in_nights_in_which_it_is_changed() {
+        let text = "[allowance]\nhours = [\"sun 01:00-04:00\"]\ntime_zone = \"Europe/Berlin\"";
+        let config = Config::parse(text, std::path::Path::new("node.toml")).unwrap();
+        for (begin, changes) in [
+            ("2026-10-24T22:00:00Z", ["2026-10-24T23:00:00Z", "2026-10-25T03:00:00Z"]),
+            ("2027-03-27T22:00:00Z", ["2027-03-28T00:00:00Z", "2027-03-28T02:00:00Z"]),
+        ] {
+            let wire: Arc<Wire> = Arc::default();
+            let mut allowance = OperatorAllowance::new(&config, AllKept::default(), Arc::clone(&wire), None);
+            let begin = begin.parse::<Timestamp>().unwrap().as_millisecond() as u64;
+            let (now, mut was_open, mut seen) = (Instant::now(), false, Vec::new());
+            for minute in 0..8 * 60 {
+                let wall = WallTime(begin + minute * 60_000);
+                allowance.look(wall, now);
+                if wire.may_begin() != was_open {
+                    was_open = !was_open;
+                    seen.push(Timestamp::from_millisecond(wall.0 as i64).unwrap().to_string());
+                }
+            }
+            assert_eq!(seen, changes);
+        }
+    }
 }
