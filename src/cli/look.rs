@@ -140,9 +140,9 @@ fn swarm_bytes(view: &AllowanceView) -> String {
     format!("{day}, {}", used(view.swarm_month_bytes, None, "this month"))
 }
 
-/// Memory of the process, of what it may use.
-fn memory(view: &AllowanceView) -> String {
-    view.memory_limit_bytes.map_or_else(|| bytes(view.memory_bytes), |limit| format!("{} of {}", bytes(view.memory_bytes), bytes(limit)))
+/// What is used of the memory or the disk, of what it may use.
+fn part(used: u64, limit: Option<u64>) -> String {
+    limit.map_or_else(|| bytes(used), |limit| format!("{} of {}", bytes(used), bytes(limit)))
 }
 
 /// What name servers were asked.
@@ -183,8 +183,10 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ("connections", format!("{} open to web servers", view.open_connections)),
         ("hierarchy", hierarchy(&view.hierarchy)),
         ("store", store(&view.store)),
-        ("memory", memory(&view.allowance)),
+        ("memory", part(view.allowance.memory_bytes, view.allowance.memory_limit_bytes)),
     ];
+    let disk_limit = view.allowance.disk_limit_bytes;
+    lines.extend(disk_limit.map(|_| ("disk", part(view.allowance.disk_bytes, disk_limit))));
     lines.retain(|(name, value)| *name != "pinned" || !value.is_empty());
     lines.extend([
         ("web bytes", crawl_bytes(&view.allowance)),

@@ -2,15 +2,17 @@
 
 use super::{
     config::{Config, TellAllowance},
+    disk_limit::DiskLimit,
     memory_limit::MemoryLimit,
     metered_line::MeteredLine,
     query::{PauseReply, Reply},
+    start_checks::MIN_FREE,
 };
 use crate::io::{fetcher::Wire, resolver::Resolver, swarm::SwarmMeter};
 use jiff::{Timestamp, tz::TimeZone};
 use nearcrawl_core::{
     allowance::{AllKept, Allowance, Kept, Limits, LocalTime, Outlook},
-    event::Event,
+    event::{DiskRoom, Event},
 };
 use nearcrawl_model::{
     allowance::{AllowanceView, Reserve, Rest},
@@ -53,6 +55,7 @@ pub struct OperatorAllowance {
     outlook: Outlook,
     swarm: SwarmAllowance,
     memory: MemoryLimit,
+    disk: DiskLimit,
     line: MeteredLine,
     /// Whether subnets are given away before a long rest, or in one that is not foretold.
     departs: bool,
@@ -234,6 +237,7 @@ impl OperatorAllowance {
             outlook,
             swarm,
             memory: MemoryLimit::new(given.memory),
+            disk: DiskLimit::new(given.disk),
             line: MeteredLine::new(given.metered_interfaces.clone()),
             departs: !given.hand_over_before.is_zero(),
             rate,
@@ -291,13 +295,14 @@ impl OperatorAllowance {
         let mut events = Vec::new();
         // While it rests there is nothing to foretell.
         let foretold = if rest.is_none() { self.allowance.back_at(wall) } else { None };
-        // Whoever stays near its limit of memory has too much work, and gives some away; whoever stays on a metered line can do none.
+        // Whoever stays near its limit of memory or of the disk has too much work, and gives some away; whoever stays on a metered line can do none.
         let is_paused = matches!(rest, Some(Rest::Paused { .. }));
-        let stays = self.memory.stays_nearly_full(now) || (self.departs && !is_paused && self.line.stays(now));
+        let has_much = self.memory.stays_nearly_full(now) || self.disk.stays_near(now);
+        let stays = has_much || (self.departs && !is_paused && self.line.stays(now));
         let stays_near = stays.then_some(WallTime(wall.0.saturating_add(RELIEVED_FOR)));
         let back_at = foretold.or_else(|| self.outlook.back_at.filter(|back| stays_near.is_some() && *back > wall)).or(stays_near);
-        let memory_nearly_full = self.memory.nearly_full().is_some();
-        let outlook = Outlook { back_at, swarm_spent: self.swarm.is_spent(), memory_nearly_full };
+        let (memory_nearly_full, disk_nearly_full) = (self.memory.nearly_full().is_some(), self.disk.nearly_reached().is_some());
+        let outlook = Outlook { back_at, swarm_spent: self.swarm.is_spent(), memory_nearly_full, disk_nearly_full };
         if rest != self.told {
             events.push(Event::Rest(rest.clone()));
         }
@@ -395,6 +400,16 @@ impl OperatorAllowance {
         kept
     }
 
+    /// The state directory takes so many bytes, and so many are free on its disk. Whether there is room for more.
+    pub fn disk_measured(&mut self, used: u64, free: u64, now: Instant) -> DiskRoom {
+        self.disk.measured(used, now);
+        match self.disk.reached() {
+            _ if free < MIN_FREE => DiskRoom::LittleFree,
+            Some(limit) => DiskRoom::LimitReached(limit),
+            None => DiskRoom::Enough,
+        }
+    }
+
     /// Whether nothing may be asked of anybody now, as the crawler was told.
     pub fn is_resting(&self) -> bool {
         self.told.is_some()
@@ -408,10 +423,12 @@ impl OperatorAllowance {
     /// What people are told of it.
     pub fn view(&self) -> AllowanceView {
         let swarm = self.swarm.allowance.view();
-        let (memory_bytes, memory_limit_bytes) = self.memory.view();
+        let ((memory_bytes, memory_limit_bytes), (disk_bytes, disk_limit_bytes)) = (self.memory.view(), self.disk.view());
         AllowanceView {
             memory_bytes,
             memory_limit_bytes,
+            disk_bytes,
+            disk_limit_bytes,
             metered_interface: self.line.interface().map(str::to_owned),
             rate_limit_bytes: self.rate,
             swarm_day_bytes: swarm.day_bytes,
@@ -429,7 +446,8 @@ impl OperatorAllowance {
         let spent = self.swarm.limit.filter(|_| self.outlook.swarm_spent).map(|limit| Reserve::SwarmSpent { limit });
         let of_readers = self.swarm.readers_limit.filter(|_| self.swarm.readers_spent()).map(|limit| Reserve::ReadersSpent { limit });
         let memory = self.memory.nearly_full().map(|limit| Reserve::MemoryNearlyFull { limit });
-        let foretold = self.outlook.back_at.filter(|_| memory.is_none());
+        let disk = self.disk.nearly_reached().map(|limit| Reserve::DiskNearlyFull { limit });
+        let foretold = self.outlook.back_at.filter(|_| memory.is_none() && disk.is_none());
         let departing = foretold.map(|back| match self.line.interface() {
             Some(_) => Reserve::GivesAway,
             None => Reserve::Departing { back_in: back.0.saturating_sub(wall.0) },
@@ -443,7 +461,7 @@ impl OperatorAllowance {
         });
         let notes_text = still
             .into_iter()
-            .chain(spent.into_iter().chain(of_readers).chain(memory).chain(departing).map(|reserve| reserve.to_string()))
+            .chain(spent.into_iter().chain(of_readers).chain(memory).chain(disk).chain(departing).map(|reserve| reserve.to_string()))
             .collect();
         AllowanceView { dns_questions, dns_questions_delayed, notes_text, ..self.view() }
     }

@@ -235,6 +235,7 @@ impl Metrics {
             ("readers-day", allowance.readers_day_bytes, allowance.readers_day_limit_bytes),
             ("swarm-month", allowance.swarm_month_bytes, None),
             ("memory", allowance.memory_bytes, allowance.memory_limit_bytes),
+            ("disk", allowance.disk_bytes, allowance.disk_limit_bytes),
         ];
         self.metered_line.clear();
         allowance.metered_interface.iter().for_each(|interface| set(&self.metered_line.get_or_create(&label("interface", interface)), 1));

@@ -35,6 +35,7 @@ mod changes;
 pub(crate) mod clock;
 pub mod config;
 mod data_age;
+mod disk_limit;
 mod error;
 mod executor;
 pub mod exports;

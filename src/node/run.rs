@@ -29,7 +29,7 @@ use super::{
     scope_keeping::ScopeKeeping,
     setup::{self, WebClients},
     snapshot_store::{Beginning, SnapshotStore},
-    start_checks::{MIN_FREE, StartChecks},
+    start_checks::StartChecks,
     told_totals::ToldTotals,
     visits::Visits,
 };
@@ -593,7 +593,8 @@ impl Daemon {
                 self.measuring = false;
                 if let Some(free) = free {
                     self.handler.measured(StoreView { state_bytes: state, cache_bytes: all.saturating_sub(state), ..StoreView::default() });
-                    self.hear(Event::Room(free >= MIN_FREE));
+                    let room = self.allowance.disk_measured(all, free, std::time::Instant::now());
+                    self.hear(Event::Room(room));
                 }
             }
             Done::Members(kept) => {

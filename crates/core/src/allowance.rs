@@ -78,6 +78,8 @@ pub struct Outlook {
     pub swarm_spent: bool,
     /// It uses nearly as much memory as it may.
     pub memory_nearly_full: bool,
+    /// Its files take nearly as much of the disk as they may.
+    pub disk_nearly_full: bool,
 }
 
 /// Until when it is paused.

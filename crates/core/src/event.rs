@@ -39,13 +39,25 @@ use std::{
     sync::Arc,
 };
 
+/// Whether the disk has room for more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DiskRoom {
+    /// It has.
+    #[default]
+    Enough,
+    /// Less is free than must be left.
+    LittleFree,
+    /// Its files take as much as the operator lets them: so many bytes.
+    LimitReached(u64),
+}
+
 /// Something happened.
 #[derive(Debug)]
 pub enum Event {
     /// Time passed.
     Tick,
     /// Whether the disk has room for more.
-    Room(bool),
+    Room(DiskRoom),
     /// Why the operator lets nothing be asked of any server from now on; none if he does.
     Rest(Option<Rest>),
     /// What its operator's limits leave for the next while.

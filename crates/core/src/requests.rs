@@ -99,10 +99,15 @@ impl Crawler {
             Request::Award { .. } if self.context.outlook.memory_nearly_full => {
                 self.answer(ticket, Response::Refused("it uses nearly as much memory as it may".to_owned()))
             }
+            Request::Award { .. } if self.context.outlook.disk_nearly_full => {
+                self.answer(ticket, Response::Refused("its files take nearly as much of the disk as they may".to_owned()))
+            }
             Request::Award { award, rest } => self.awarded_by(from, ticket, award, rest),
             Request::Offer { subnet, epoch } => self.offered(ticket, Offer { from, subnet, epoch }),
             Request::TakeOver(release) => self.take_over(from, ticket, release),
             Request::HandOff(hand_offs) => self.take_in(from, ticket, hand_offs),
+            // Its owner chooses another replica, and what is here stays.
+            Request::Keep(_) if !self.crawl.has_disk_space() => self.answer(ticket, Response::NoRoom),
             Request::Keep(rows) => self.replication.keep(&mut self.context, &self.ownership, from, ticket, rows),
             Request::Recall(subnet, cursor) => {
                 self.context.commands.push_back(Command::Store(StoreCommand::RecallRows { ticket, subnet, from: cursor }))

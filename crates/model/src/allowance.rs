@@ -97,7 +97,8 @@ impl fmt::Display for Minute {
 }
 
 /// Bytes as the configuration has them, as in `2 GiB`.
-struct Size(u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -154,6 +155,12 @@ pub struct AllowanceView {
     /// How much it may be; left out without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<u64>,
+    /// Bytes that the files of the state directory take.
+    #[serde(default)]
+    pub disk_bytes: u64,
+    /// How many they may be; left out without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_limit_bytes: Option<u64>,
     /// Questions sent to name servers since the start, repeated ones included.
     #[serde(default)]
     pub dns_questions: u64,
@@ -181,6 +188,11 @@ pub enum Reserve {
     /// It uses nearly as much memory as it may.
     MemoryNearlyFull {
         /// How many bytes it may be.
+        limit: u64,
+    },
+    /// Its files take nearly as much of the disk as they may.
+    DiskNearlyFull {
+        /// How many bytes they may take.
         limit: u64,
     },
     /// Soon it may ask nothing for long.
@@ -212,6 +224,12 @@ impl fmt::Display for Reserve {
                 f,
                 "it uses more than seven eighths of the {} of memory that it may (allowance.memory, or what the system allows): no further subnets \
                  are taken but those of dead members, and after a minute others get what has work, until it is less than three quarters",
+                Size(*limit)
+            ),
+            Reserve::DiskNearlyFull { limit } => write!(
+                f,
+                "its files take more than seven eighths of the {} of the disk that they may (allowance.disk): no further subnets are taken but those \
+                 of dead members, and after a minute others get what has work, until it is less than three quarters",
                 Size(*limit)
             ),
             Reserve::GivesAway => f.write_str(

@@ -22,6 +22,8 @@ pub struct AllowanceConfig {
     pub swarm_per_day: Option<u64>,
     /// Memory of the process in bytes; no more than the system's limits leave.
     pub memory: Option<u64>,
+    /// Bytes of the files in the state directory; none without a limit.
+    pub disk: Option<u64>,
     /// So long before it may ask nothing for long, subnets with work are given to other members; zero keeps them.
     pub hand_over_before: Duration,
     /// When it may ask servers; always, if empty.
@@ -40,6 +42,7 @@ impl Default for AllowanceConfig {
             crawl_rate: None,
             swarm_per_day: None,
             memory: None,
+            disk: None,
             hand_over_before: Duration::from_secs(600),
             hours: Vec::new(),
             metered_interfaces: Vec::new(),
@@ -59,6 +62,10 @@ const MAX_RATE: u64 = 1 << 40;
 /// The least and the most memory: no daemon starts with less.
 const MIN_MEMORY: u64 = 4 << 20;
 const MAX_MEMORY: u64 = 1 << 44;
+
+/// The least and the most of the disk: with less the store has no room to put its files in order.
+const MIN_DISK: u64 = 64 << 20;
+const MAX_DISK: u64 = 1 << 50;
 
 /// When a limit is reached nothing more is read, but what has come by then was on the line: at all connections together at most one byte in so
 /// many of the limit, as long as each may hold the least.
@@ -86,6 +93,7 @@ impl AllowanceConfig {
             crawl_rate: section.take("crawl_rate", None, rate),
             swarm_per_day: section.take("swarm_per_day", None, size),
             memory: section.take("memory", None, |value| values::size(MIN_MEMORY..=MAX_MEMORY)(value).map(Some)),
+            disk: section.take("disk", None, |value| values::size(MIN_DISK..=MAX_DISK)(value).map(Some)),
             hand_over_before: section.take("hand_over_before", Duration::from_secs(600), ahead),
             hours: section.list("hours", Vec::new(), windows).into_iter().flatten().collect(),
             metered_interfaces: section.list("metered_interfaces", Vec::new(), interface),
@@ -229,7 +237,9 @@ mod tests {
         assert_eq!((config.crawl_rate, config.swarm_per_day), (Some(500 << 10), Some(1 << 30)));
         assert_eq!(config.hand_over_before, Duration::from_secs(1_200));
         assert_eq!(read("hand_over_before = \"0s\"").unwrap().hand_over_before, Duration::ZERO);
-        for wrong in ["crawl_rate = \"1KiB\"", "swarm_per_day = \"1MiB\"", "memory = \"3MiB\"", "hand_over_before = \"1d\""] {
+        for wrong in
+            ["crawl_rate = \"1KiB\"", "swarm_per_day = \"1MiB\"", "memory = \"3MiB\"", "disk = \"63MiB\"", "hand_over_before = \"1d\""]
+        {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

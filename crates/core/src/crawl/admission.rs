@@ -48,7 +48,7 @@ impl Crawl {
         let around = |address| ownership.register().around(address).map(|claim| claim.subnet);
         let changing = |subnet: Subnet| replication.is_loading(&subnet) || migration.has_stopped(&subnet);
         let busy = hand_offs.iter().any(|hand_off| around(hand_off.host.address).is_some_and(changing));
-        busy || self.sites.waiting() >= cx.settings.max_waiting || !self.disk_has_space
+        busy || self.sites.waiting() >= cx.settings.max_waiting || !self.has_disk_space()
     }
 
     /// Opens the sites that are not open yet and asks the seen set about every URL that the cache does not know.

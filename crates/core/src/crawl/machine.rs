@@ -20,7 +20,7 @@ use super::{
 use crate::{
     context::Context,
     crawler::Settings,
-    event::{Command, PreviousRunRead, StoreCommand, WebCommand},
+    event::{Command, DiskRoom, PreviousRunRead, StoreCommand, WebCommand},
     replication::{Replication, loading::JournalCopy},
     routing::outbox::Item,
     signal::Signal,
@@ -52,14 +52,14 @@ impl Crawl {
             links: LinkFilter::new(settings.cache_entries, SiteNumber(last_number)),
             runs: Runs::default(),
             moved: MovedHosts::default(),
-            disk_has_space: true,
+            disk: DiskRoom::Enough,
             to_release: false,
         }
     }
 
     /// The disk has space, or has none any more.
-    pub(crate) fn disk_space(&mut self, has_space: bool) {
-        self.disk_has_space = has_space;
+    pub(crate) fn disk_space(&mut self, room: DiskRoom) {
+        self.disk = room;
     }
 
     /// Counts the URLs that wait at all sites together, in line or because of limits.
@@ -656,7 +656,12 @@ impl Crawl {
 
     /// Whether the disk has space.
     pub(crate) fn has_disk_space(&self) -> bool {
-        self.disk_has_space
+        self.disk == DiskRoom::Enough
+    }
+
+    /// Whether the disk has space, and if not, why.
+    pub(crate) fn disk_room(&self) -> DiskRoom {
+        self.disk
     }
 
     /// Whether the seen set, or the store of URLs set aside, has not answered yet.

@@ -31,6 +31,7 @@ pub(crate) mod sites;
 #[cfg(test)]
 mod tests;
 
+use crate::event::DiskRoom;
 use fetches::Fetches;
 use link_filter::LinkFilter;
 use moved_hosts::MovedHosts;
@@ -48,7 +49,7 @@ pub(crate) struct Crawl {
     links: LinkFilter,
     runs: Runs,
     moved: MovedHosts,
-    disk_has_space: bool,
+    disk: DiskRoom,
     /// Whether it was not looked yet on what limits let go at sites that go on here.
     to_release: bool,
 }

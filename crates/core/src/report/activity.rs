@@ -1,9 +1,10 @@
 //! What this access point is doing, why it is not doing more, and whether anything is left to do.
 
 use super::status::{self, Outside};
-use crate::{crawler::MAX_OUTGOING, membership::machine::HeldBack, report::View};
+use crate::{crawler::MAX_OUTGOING, event::DiskRoom, membership::machine::HeldBack, report::View};
 use crate::{routing::locator::Lookup, voting::lease::NoLease};
 use nearcrawl_model::{
+    allowance::Size,
     claim::ClaimReason,
     time::Millis,
     url::Host,
@@ -16,6 +17,18 @@ const STARTING: Millis = 5_000;
 
 /// Under which class denied hosts are counted.
 const DENIED: &str = "hosts on the deny list";
+
+/// Why the disk has no room, and what helps.
+fn no_room(room: DiskRoom) -> String {
+    match room {
+        DiskRoom::LimitReached(limit) => format!(
+            "its files take the {} of the disk that they may (allowance.disk); others get what has work, and it continues by itself when less is \
+             taken: or raise the limit and restart",
+            Size(limit)
+        ),
+        _ => "less than 256 MiB are free on the disk; free some space, and it continues by itself".to_owned(),
+    }
+}
 
 impl View<'_> {
     /// Why nothing may be fetched now, if so.
@@ -66,9 +79,7 @@ impl View<'_> {
                     "more than {MAX_OUTGOING} URLs wait to be sent to their owners; fetching pauses until some are acknowledged"
                 ),
             },
-            Some(HeldBack::DiskFull) => Activity::LimitReached {
-                limit: "less than 256 MiB are free on the disk; free some space, and it continues by itself".to_owned(),
-            },
+            Some(HeldBack::DiskFull) => Activity::LimitReached { limit: no_room(self.crawl.disk_room()) },
             Some(HeldBack::Resting(rest)) => Activity::Resting(rest),
             None => self.working().unwrap_or_else(|| self.idle()),
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    event::DiskRoom,
     ownership::claims::JournalsAt,
     replication::{AwaitedReplicas, MAX_LOADS},
     signal::Signal,
@@ -234,11 +235,11 @@ fn what_was_taken_over_and_not_begun_before_a_restart_is_asked_for_again() {
 fn a_member_whose_disk_is_full_leaves_to_others_what_it_could_not_store_a_claim_to() {
     let mut played = Played::alone();
     played.pass(2_000);
-    played.handle(Event::Room(false));
+    played.handle(Event::Room(DiskRoom::LittleFree));
     played.claimed_by(2, "9.0.1.0/24", true);
     played.pass(60_000);
     assert_eq!(played.crawler.view().subnets_held(), 0);
-    played.handle(Event::Room(true));
+    played.handle(Event::Room(DiskRoom::Enough));
     played.pass(15_000);
     assert_eq!(played.crawler.view().subnets_held(), 1);
 }

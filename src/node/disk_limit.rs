@@ -1,0 +1,82 @@
+//! Limit on what the state directory takes of the disk.
+//!
+//! Near its limit the daemon takes no further subnets, and if it stays near, what has work goes to other members. At it, nothing is asked of
+//! servers, and no more copies are kept for others, until there is room again: the store frees it as runs are superseded and subnets go. What
+//! is measured is measured every few seconds, and a store that puts its files in order takes some room for a moment: a limit may be passed by
+//! a few MiB.
+
+use std::time::{Duration, Instant};
+
+/// When it was near its limit for so long, others are to have what has work.
+const STAYS_NEAR: Duration = Duration::from_secs(60);
+
+/// The limit, and where it stands.
+#[derive(Debug, Default)]
+pub struct DiskLimit {
+    limit: Option<u64>,
+    used: u64,
+    is_reached: bool,
+    near_since: Option<Instant>,
+}
+
+impl DiskLimit {
+    /// With so many bytes; none without a limit.
+    pub fn new(limit: Option<u64>) -> DiskLimit {
+        DiskLimit { limit, ..DiskLimit::default() }
+    }
+
+    /// So many bytes are used. Each mark is left well below where it is reached, so that one file more or less is no change.
+    pub fn measured(&mut self, used: u64, now: Instant) {
+        self.used = used;
+        let Some(limit) = self.limit else { return };
+        self.is_reached = used >= if self.is_reached { limit - limit / 16 } else { limit };
+        let is_near = used >= if self.near_since.is_some() { limit - limit / 4 } else { limit - limit / 8 };
+        self.near_since = if is_near { self.near_since.or(Some(now)) } else { None };
+    }
+
+    /// The limit, if it is reached.
+    pub fn reached(&self) -> Option<u64> {
+        self.limit.filter(|_| self.is_reached)
+    }
+
+    /// The limit, if nearly as much is used.
+    pub fn nearly_reached(&self) -> Option<u64> {
+        self.limit.filter(|_| self.near_since.is_some())
+    }
+
+    /// Whether it has been near for so long that others are to have what has work.
+    pub fn stays_near(&self, now: Instant) -> bool {
+        self.near_since.is_some_and(|since| now.saturating_duration_since(since) >= STAYS_NEAR)
+    }
+
+    /// What is used, and the limit.
+    pub fn view(&self) -> (u64, Option<u64>) {
+        (self.used, self.limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_near_before_it_is_reached_and_is_left_well_below() {
+        let (begin, mut disk) = (Instant::now(), DiskLimit::new(Some(1_600)));
+        let mut at = |used: u64, seconds: u64| {
+            let now = begin + Duration::from_secs(seconds);
+            disk.measured(used, now);
+            (disk.nearly_reached().is_some(), disk.reached().is_some(), disk.stays_near(now))
+        };
+        assert_eq!(at(1_399, 0), (false, false, false));
+        assert_eq!(at(1_400, 1), (true, false, false));
+        assert_eq!(at(1_200, 60), (true, false, false));
+        assert_eq!(at(1_300, 61), (true, false, true));
+        assert_eq!(at(1_600, 62), (true, true, true));
+        assert_eq!(at(1_500, 63), (true, true, true));
+        assert_eq!(at(1_499, 64), (true, false, true));
+        assert_eq!(at(1_199, 65), (false, false, false));
+        let mut without = DiskLimit::new(None);
+        without.measured(u64::MAX, begin);
+        assert_eq!((without.reached(), without.nearly_reached(), without.view()), (None, None, (u64::MAX, None)));
+    }
+}
