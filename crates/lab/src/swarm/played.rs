@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{rng::KeyedRng, web::Answer};
 use ed25519_dalek::SigningKey;
-use nearcrawl_core::{crawler::Crawler, event::Event};
+use nearcrawl_core::{
+    crawler::Crawler,
+    event::{DiskRoom, Event},
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     ids::QuestionId,
@@ -304,7 +307,7 @@ impl Played {
         for (place, (process, life, command)) in (0..).zip(waiting) {
             self.0.schedule_in_place(process, life, 0, Some(place), SimEventKind::Stored(command));
         }
-        self.order(number, || Event::Room(!full));
+        self.order(number, || Event::Room(if full { DiskRoom::LittleFree } else { DiskRoom::Enough }));
     }
 
     /// Some of the values on a member's disk are changed. The store notices by their checksums when it reads them or is opened.

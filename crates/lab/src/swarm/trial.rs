@@ -11,7 +11,7 @@ use nearcrawl_core::{
     crawl::{politeness::Politeness, scope::Scope, site::SiteRules},
     crawler::Settings,
     delegation::Policy,
-    event::Event,
+    event::{DiskRoom, Event},
     membership::{RosterConfig, SwimConfig},
     migration::judge::{MigrationSettings, Rule},
     routing::locator::MAX_LOOKUPS,
@@ -180,8 +180,8 @@ impl Course {
         // Those who are there stay the greater half of all.
         let few_left = 2 * (self.away.len() + 1) >= self.trial.members as usize;
         match self.random.random_range(0..6) {
-            0 => self.world.tell_member(victim, Event::Room(false)),
-            1 => self.world.tell_member(victim, Event::Room(true)),
+            0 => self.world.tell_member(victim, Event::Room(DiskRoom::LittleFree)),
+            1 => self.world.tell_member(victim, Event::Room(DiskRoom::Enough)),
             _ if few_left => {
                 if let Some(back) = self.away.pop_first() {
                     self.world.start(back);

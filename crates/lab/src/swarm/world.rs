@@ -11,7 +11,7 @@ use crate::web::table::TableWeb;
 use ed25519_dalek::SigningKey;
 use nearcrawl_core::{
     crawler::{Crawler, Identity, Settings},
-    event::{Command, Event},
+    event::{Command, DiskRoom, Event},
     hierarchy_version::machine::AtHand,
 };
 use nearcrawl_hierarchy::Hierarchy;
@@ -322,7 +322,7 @@ impl World {
         }
         self.tell(me, Event::Reached(vec![format!("/sim/{number}")]));
         if self.faults.disk_is_full(number as u32) {
-            self.tell(me, Event::Room(false));
+            self.tell(me, Event::Room(DiskRoom::LittleFree));
         }
     }
 
