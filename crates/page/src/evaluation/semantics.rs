@@ -89,41 +89,22 @@ pub(super) fn is_focusable(element: Element<'_>) -> bool {
     is_focusable_if_shown(element) && !element.state().styled_away
 }
 
-fn is_focusable_if_shown(element: Element<'_>) -> bool {
+/// Whether that holds if no style sheet hides it.
+pub(super) fn is_focusable_if_shown(element: Element<'_>) -> bool {
     (tab_index(element).is_some() || is_focusable_by_nature(element))
         && !is_disabled(element)
         && element.state().is_rendered()
         && !element.state().inert
 }
 
-/// Whether one comes to it with the tab key, and stays there.
-pub(super) fn is_in_tab_order(element: Element<'_>) -> bool {
-    is_in_tab_order_if_shown(element) && !element.state().styled_away
-}
-
-/// Whether that holds if no style sheet hides it.
-pub(super) fn is_in_tab_order_if_shown(element: Element<'_>) -> bool {
-    let has_place = if element.is("area") { is_area_in_use(element) } else { is_focusable_if_shown(element) };
-    has_place && tab_index(element).is_none_or(|index| index >= 0) && !may_pass_focus_on(element)
-}
-
-/// Whether an area of a map is a link that stands in a picture.
-fn is_area_in_use(area: Element<'_>) -> bool {
-    let map = || area.ancestors().find(|ancestor| ancestor.is("map"));
-    let is_there = area.has("href") && area.state().is_rendered() && !area.state().inert;
-    is_there && map().is_some_and(|map| area.document.is_map_in_use(map))
-}
-
-/// Whether a script may move the focus elsewhere as soon as it comes here, as the guards before and behind a dialog do: what calls
-/// something when it gets the focus, or is named by a script of the page that listens for that.
-fn may_pass_focus_on(element: Element<'_>) -> bool {
-    let names = || element.attr("id").into_iter().chain(element.attr("class").unwrap_or_default().split_ascii_whitespace());
-    element.attr("onfocus").is_some_and(|script| script.contains('(')) || names().any(|name| element.document.is_watched_for_focus(name))
+/// Whether its content can be edited because it says so itself. Invalid values are as none (HTML standard, "contenteditable").
+pub(super) fn is_editing_host(element: Element<'_>) -> bool {
+    let is_on = |value: &str| ["", "true", "plaintext-only"].iter().any(|on| on.eq_ignore_ascii_case(value));
+    element.is_html() && element.attr("contenteditable").is_some_and(is_on)
 }
 
 /// Frames are left out: whether one comes to something in them is their document's business.
 fn is_focusable_by_nature(element: Element<'_>) -> bool {
-    let editable = || element.attr("contenteditable").is_some_and(|value| !value.trim_ascii().eq_ignore_ascii_case("false"));
     match element.name() {
         "a" => element.has("href"),
         _ if !element.is_html() => false,
@@ -131,7 +112,7 @@ fn is_focusable_by_nature(element: Element<'_>) -> bool {
         "button" | "select" | "textarea" => true,
         "audio" | "video" => element.has("controls"),
         "summary" => is_summary(element),
-        _ => editable(),
+        _ => is_editing_host(element),
     }
 }
 

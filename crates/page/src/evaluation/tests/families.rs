@@ -191,7 +191,7 @@ fn the_focus_is_looked_for_where_it_can_come_to() {
             "<div aria-hidden=true hidden><a href=x>x</a></div>",
             "<div aria-hidden=true inert><a href=x>x</a></div>",
             "<fieldset disabled aria-hidden=true><legend>x</legend><legend><input></legend></fieldset>",
-            "<div aria-hidden=true><details><a href=x>x</a></details></div>",
+            "<div aria-hidden=true><details><summary tabindex=-1>y</summary><a href=x>x</a></details></div>",
             "<map name=m aria-hidden=true><area href=x alt=x></map>",
             "<map name=m aria-hidden=true><area href=x alt=x></map><img usemap='#n' alt=x src=x>",
             "<map name=m aria-hidden=true><area href=x alt=x></map><img usemap='#m' alt=x src=x hidden>",
