@@ -87,6 +87,10 @@ pub(super) struct State {
     pub(super) styled_away: bool,
     /// In a disabled fieldset.
     pub(super) disabled: bool,
+    /// In sectioning content: an article, an aside, a navigation or a section is around it.
+    pub(super) sectioned: bool,
+    /// In that, in `main`, or in what has the role of one of them: headers and footers are not those of the page.
+    pub(super) in_part: bool,
     /// Its namespace is SVG.
     pub(super) svg: bool,
     /// Its namespace is HTML.

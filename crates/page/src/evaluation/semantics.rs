@@ -23,10 +23,23 @@ pub(super) fn state(element: Element<'_>, inherited: State) -> State {
         aria_hidden: inherited.aria_hidden || element.attr_is("aria-hidden", "true"),
         styled_away: inherited.styled_away || element.may_be_styled_away(),
         inert: inherited.inert || (html && element.has("inert")),
+        sectioned: inherited.sectioned || element.parent().is_some_and(is_section),
+        in_part: inherited.in_part || element.parent().is_some_and(is_part),
         disabled: inherited.disabled && !is_first_legend(element, html)
             || (html && element.name() == "fieldset" && element.has("disabled")),
         ..own
     }
+}
+
+/// Whether it is sectioning content of HTML.
+fn is_section(element: Element<'_>) -> bool {
+    element.is_html() && matches!(element.name(), "article" | "aside" | "nav" | "section")
+}
+
+/// Whether headers and footers in it are those of a part of the page: by its element, or by a role from its author (ARIA in HTML).
+fn is_part(element: Element<'_>) -> bool {
+    let has_role = |role: &Role| matches!(role.name, "article" | "complementary" | "main" | "navigation" | "region");
+    is_section(element) || element.is("main") || element.explicit_role().is_some_and(has_role)
 }
 
 /// What browsers do not render: metadata, scripts, fall-backs, and what is closed.
@@ -155,6 +168,12 @@ pub(super) fn role(element: Element<'_>) -> Option<&'static Role> {
     }
 }
 
+/// Whether its author names it by an attribute. Whether what `aria-labelledby` refers to says anything is not asked: it may stand further
+/// down, where the page is not read yet.
+fn is_named(element: Element<'_>) -> bool {
+    ["aria-label", "aria-labelledby", "title"].iter().any(|name| element.says(name))
+}
+
 /// The role of an element whose author gave it none: a table with one row for each name, as HTML-AAM has it.
 fn implicit(element: Element<'_>, insists: bool) -> Option<&'static Role> {
     if element.is_svg() {
@@ -171,8 +190,10 @@ fn implicit(element: Element<'_>, insists: bool) -> Option<&'static Role> {
         "a" | "area" if element.has("href") => "link",
         "address" | "details" | "fieldset" | "hgroup" | "optgroup" => "group",
         "article" => "article",
-        "aside" => "complementary",
-        "a" | "b" | "bdi" | "bdo" | "data" | "div" | "i" | "pre" | "q" | "samp" | "small" | "span" | "u" => "generic",
+        "aside" if !element.state().sectioned || is_named(element) => "complementary",
+        "section" if is_named(element) => "region",
+        "a" | "area" | "aside" | "b" | "bdi" | "bdo" | "body" | "data" | "div" | "i" | "pre" | "q" | "samp" | "section" | "small"
+        | "span" | "u" => "generic",
         "blockquote" => "blockquote",
         "button" => "button",
         "caption" => "caption",
@@ -183,9 +204,11 @@ fn implicit(element: Element<'_>, insists: bool) -> Option<&'static Role> {
         "dialog" => "dialog",
         "em" => "emphasis",
         "figure" => "figure",
+        "footer" if element.state().in_part => "sectionfooter",
         "footer" => "contentinfo",
         "form" => "form",
         "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => "heading",
+        "header" if element.state().in_part => "sectionheader",
         "header" => "banner",
         "hr" => "separator",
         "html" => "document",
@@ -204,7 +227,6 @@ fn implicit(element: Element<'_>, insists: bool) -> Option<&'static Role> {
         "p" => "paragraph",
         "progress" => "progressbar",
         "search" => "search",
-        "section" => "region",
         "select"
             if element.has("multiple")
                 || element.attr("size").and_then(|size| size.trim().parse().ok()).is_some_and(|size: u32| size > 1) =>

@@ -17,6 +17,120 @@ fn told(rule: Rule, outcome: Outcome, pages: &[&str]) {
 }
 
 #[test]
+fn headers_and_footers_of_parts_of_the_page_are_not_named() {
+    let permitted = Rule::AriaPermitted;
+    told(
+        permitted,
+        Failed,
+        &[
+            "<article><header aria-label=x>y</header></article>",
+            "<section><div><footer aria-label=x>y</footer></div></section>",
+            "<main><header aria-labelledby=x>y</header></main>",
+            "<nav><header aria-label=x>y</header></nav>",
+            "<aside><footer aria-braillelabel=x>y</footer></aside>",
+            "<div role=region><header aria-label=x>y</header></div>",
+            "<div role=complementary><header aria-label=x>y</header></div>",
+        ],
+    );
+    told(
+        permitted,
+        Passed,
+        &[
+            "<header aria-label=x>y</header><main>z</main>",
+            "<div role=group><footer aria-label=x>y</footer></div>",
+            "<article><header role=group aria-label=x>y</header></article>",
+            "<article><header aria-live=off>y</header></article>",
+            "<header><article aria-label=x>y</article></header>",
+        ],
+    );
+}
+
+#[test]
+fn sections_are_regions_if_they_have_a_name() {
+    let permitted = Rule::AriaPermitted;
+    told(
+        permitted,
+        Failed,
+        &[
+            "<section aria-roledescription=slide>x</section>",
+            "<article><aside aria-roledescription=note>x</aside></article>",
+            "<section><aside aria-brailleroledescription=note>x</aside></section>",
+        ],
+    );
+    told(
+        permitted,
+        Passed,
+        &[
+            "<section aria-roledescription=slide title=x>x</section>",
+            "<section aria-roledescription=slide aria-labelledby=h><h2 id=h>x</h2></section>",
+            "<section role=region aria-roledescription=slide>x</section>",
+            "<aside aria-roledescription=note>x</aside>",
+            "<main><aside aria-roledescription=note>x</aside></main>",
+            "<article><aside aria-roledescription=note aria-label=y>x</aside></article>",
+            "<section aria-label=x>y</section>",
+        ],
+    );
+    told(permitted, CannotTell, &["<section aria-label=''>x</section>", "<section><aside aria-label=' '>x</aside></section>"]);
+    let context = Rule::RequiredContext;
+    told(context, Passed, &["<div role=tablist><section><i role=tab>x</i></section></div>"]);
+    told(context, Failed, &["<div role=tablist><section aria-label=y><i role=tab>x</i></section></div>"]);
+}
+
+#[test]
+fn what_is_edited_says_so_with_a_valid_value() {
+    let permitted = Rule::AriaPermitted;
+    told(
+        permitted,
+        Failed,
+        &[
+            "<div contenteditable=false aria-label=x>y</div>",
+            "<div contenteditable=on aria-label=x>y</div>",
+            "<div role=paragraph contenteditable aria-label=x>y</div>",
+        ],
+    );
+    told(
+        permitted,
+        CannotTell,
+        &[
+            "<div contenteditable aria-label=x>y</div>",
+            "<div contenteditable=TRUE aria-multiline=true>y</div>",
+            "<label contenteditable=plaintext-only aria-label=x>y</label>",
+        ],
+    );
+    let hidden = Rule::HiddenFocus;
+    told(hidden, Failed, &["<p contenteditable aria-hidden=true>x</p>", "<p contenteditable=Plaintext-only aria-hidden=true>x</p>"]);
+    told(hidden, Passed, &["<p contenteditable=false aria-hidden=true>x</p>", "<p contenteditable=yes aria-hidden=true>x</p>"]);
+}
+
+#[test]
+fn some_elements_have_fewer_properties_than_their_kind() {
+    let permitted = Rule::AriaPermitted;
+    told(
+        permitted,
+        Failed,
+        &[
+            "<input type=color aria-required=true>",
+            "<input type=file aria-readonly=true>",
+            "<input type=COLOR aria-placeholder=x>",
+            "<body aria-roledescription=x>y",
+        ],
+    );
+    told(
+        permitted,
+        Passed,
+        &[
+            "<input type=color aria-disabled=true aria-label=x>",
+            "<input type=file aria-required=true aria-invalid=true>",
+            "<input type=date aria-required=true>",
+        ],
+    );
+    // Browsers leave it out, standards do not.
+    let area = |attribute: &str| format!("<map name=m><area {attribute}></map><img usemap='#m' alt=x src=x>");
+    told(permitted, CannotTell, &[&area("aria-label=x"), &area("aria-expanded=true")]);
+    told(permitted, Failed, &[&area("href=x alt=x aria-checked=true")]);
+}
+
+#[test]
 fn one_radio_button_of_a_group_is_in_the_tab_order() {
     let radio = |more: &str| format!("<input type=radio name=a {more}>");
     let (hidden, checked) = (format!("<p aria-hidden=true>{}</p>", radio("")), radio("checked"));

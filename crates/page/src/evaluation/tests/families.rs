@@ -132,7 +132,7 @@ fn roles_hold_unless_they_are_overruled() {
 
 #[test]
 fn owners_and_owned_are_found_through_what_means_nothing() {
-    fails(Rule::RequiredContext, &["<div role=tab>x</div>", "<div role=tablist><section><i role=tab>x</i></section></div>"]);
+    fails(Rule::RequiredContext, &["<div role=tab>x</div>", "<div role=tablist><section title=y><i role=tab>x</i></section></div>"]);
     holds(
         Rule::RequiredContext,
         &[
