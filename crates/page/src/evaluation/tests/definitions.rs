@@ -226,3 +226,51 @@ fn standard_and_browsers_differ_on_headers_beside_empty_cells() {
     told(table, Failed, &["<table><tr><td>1<th scope=row>a</table>", "<table><tr><td><tr><th scope=col>a</table>"]);
     told(table, Inapplicable, &["<table><tr><td>1<th scope=row> </table>"]);
 }
+
+#[test]
+fn nobody_can_tell_what_browsers_make_of_elements_without_a_role() {
+    let (context, owned) = (Rule::RequiredContext, Rule::RequiredOwned);
+    told(
+        context,
+        CannotTell,
+        &[
+            "<div role=list><label><i role=listitem>x</i></label></div>",
+            "<div role=list><dl><dt><i role=listitem>x</i></dl></div>",
+            "<div role=list><center><i role=listitem>x</i></center></div>",
+            "<article><div role=list><header><i role=listitem>x</i></header></div></article>",
+        ],
+    );
+    told(
+        context,
+        Failed,
+        &[
+            "<div role=listitem>x</div>",
+            // Whatever a label is, neither it nor what is around it is a list.
+            "<div role=menu><label><i role=listitem>x</i></label></div>",
+            "<label><i role=listitem>x</i></label>",
+            "<div role=list><label tabindex=0><i role=listitem>x</i></label></div>",
+            "<div role=list><header><i role=listitem>x</i></header></div>",
+        ],
+    );
+    told(context, Passed, &["<div role=list><picture><i role=listitem>x</i></picture></div>"]);
+    told(
+        owned,
+        CannotTell,
+        &[
+            "<div role=list><label><i role=listitem>x</i></label></div>",
+            "<div role=list><i role=listitem>x</i><iframe src=x></iframe></div>",
+        ],
+    );
+    told(
+        owned,
+        Failed,
+        &[
+            "<div role=list><label><a href=x>x</a></label></div>",
+            "<div role=list><label>x</label></div>",
+            "<div role=menu><dl>x</dl></div>",
+        ],
+    );
+    told(owned, Passed, &["<div role=list><i role=listitem>x</i><br><wbr></div>"]);
+    told(owned, Inapplicable, &["<div aria-busy=true><ul role=menu>x</ul></div>", "<ul role=menu aria-busy=true>x</ul>"]);
+    told(owned, Failed, &["<div aria-busy=false><ul role=menu>x</ul></div>"]);
+}
