@@ -33,8 +33,10 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
         if element.says("role") {
             found.judge(Rule::RoleKnown, element, element.explicit_role().is_none());
         }
-        if element.explicit_role().is_some() {
-            found.judge(Rule::AriaRequired, element, lacks_required(element));
+        // The rule is not about a role that the element has by itself.
+        let own = own_role(element).map(|own| own.name);
+        if let Some(role) = element.explicit_role().filter(|role| own != Some(role.name)) {
+            found.judge(Rule::AriaRequired, element, lacks_required(element, role));
         }
     }
 }
@@ -108,19 +110,19 @@ fn supported_without_role(element: Element<'_>) -> Option<&'static str> {
 }
 
 /// Whether an element with a role from its author lacks what that role needs and the element does not have by itself.
-fn lacks_required(element: Element<'_>) -> bool {
-    let Some(role) = element.explicit_role().filter(|role| !role.required.is_empty()) else { return false };
-    let is_native = own_role(element).is_some_and(|own| own.name == role.name);
+fn lacks_required(element: Element<'_>, role: &Role) -> bool {
     let is_static = role.name == "separator" && !is_focusable(element);
     // WAI-ARIA 1.3 asks a combobox for its list only while it is shown.
     let is_optional = |property: &str| property == "controls" && role.name == "combobox" && element.attr_is("aria-expanded", "false");
-    !is_native && !is_static && role.required.split(' ').any(|property| lacks(element, property) && !is_optional(property))
+    !role.required.is_empty() && !is_static && role.required.split(' ').any(|property| lacks(element, property) && !is_optional(property))
 }
 
 fn lacks(element: Element<'_>, property: &str) -> bool {
     let by_nature = match property {
         "checked" => element.is("input") && (element.attr_is("type", "checkbox") || element.attr_is("type", "radio")),
-        "valuenow" => element.is("input") && (element.attr_is("type", "range") || element.attr_is("type", "number")),
+        "valuenow" if element.is("input") => element.attr_is("type", "range") || element.attr_is("type", "number"),
+        // A meter without a value stands at 0, a progress bar at nothing.
+        "valuenow" => element.is("meter") || (element.is("progress") && element.has("value")),
         _ => false,
     };
     !by_nature && !element.says(&format!("aria-{property}"))

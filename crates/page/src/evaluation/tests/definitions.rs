@@ -274,3 +274,17 @@ fn nobody_can_tell_what_browsers_make_of_elements_without_a_role() {
     told(owned, Inapplicable, &["<div aria-busy=true><ul role=menu>x</ul></div>", "<ul role=menu aria-busy=true>x</ul>"]);
     told(owned, Failed, &["<div aria-busy=false><ul role=menu>x</ul></div>"]);
 }
+
+#[test]
+fn values_of_html_are_those_of_the_role() {
+    let required = Rule::AriaRequired;
+    told(required, Passed, &["<progress role=meter value=3></progress>", "<meter role=slider></meter>"]);
+    told(required, Failed, &["<progress role=meter></progress>", "<b role=meter value=3></b>"]);
+    told(
+        required,
+        Inapplicable,
+        &["<input type=checkbox role=checkbox>", "<h2 role=heading>x</h2>", "<progress role=progressbar></progress>"],
+    );
+    // WAI-ARIA (5.2.2) forbids this value of required states unless it is among those of the state: here it is.
+    told(required, Passed, &["<i role=checkbox aria-checked=undefined>x</i>"]);
+}
