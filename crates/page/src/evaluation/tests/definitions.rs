@@ -288,3 +288,41 @@ fn values_of_html_are_those_of_the_role() {
     // WAI-ARIA (5.2.2) forbids this value of required states unless it is among those of the state: here it is.
     told(required, Passed, &["<i role=checkbox aria-checked=undefined>x</i>"]);
 }
+
+#[test]
+fn a_list_to_choose_from_says_what_is_chosen() {
+    let name = Rule::ImageName;
+    let named = |select: &str| format!("<img src=x aria-labelledby=s><select id=s {select}</select>");
+    for none in [
+        ">",
+        "><option>",
+        "><option> </option><option>b",
+        "multiple><option>a",
+        "size=2><option>a",
+        "><option>a<option selected label=' '>",
+    ] {
+        told(name, Failed, &[&named(none)]);
+    }
+    for one in [
+        "><option>a",
+        "><option disabled><option>b",
+        "><optgroup disabled><option></optgroup><option>b",
+        "><option><option selected>b",
+        "><option label=a>",
+        "multiple><option selected>a<option>",
+    ] {
+        told(name, Passed, &[&named(one)]);
+    }
+    told(name, Passed, &[&format!("<script>fill()</script>{}", named(">"))]);
+}
+
+#[test]
+fn of_an_empty_alternative_and_the_focus_no_standard_says_who_wins() {
+    let (name, exposed) = (Rule::ImageName, Rule::DecorativeExposed);
+    for page in ["<img src=x alt='' tabindex=0>", "<img src=x alt='' aria-live=off>", "<img src=x alt role='bogus' tabindex=0>"] {
+        told(name, CannotTell, &[page]);
+        told(exposed, Failed, &[page]);
+    }
+    told(name, Failed, &["<img src=x alt='' role=none tabindex=0>", "<img src=x alt=' ' tabindex=0>"]);
+    told(name, Passed, &["<img src=x alt='' title=x tabindex=0>", "<img src=x alt=''>"]);
+}

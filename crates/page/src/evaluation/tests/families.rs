@@ -245,7 +245,6 @@ fn a_picture_that_is_exposed_needs_a_name_whatever_it_was_to_be() {
     fails(
         Rule::ImageName,
         &[
-            "<img src=x alt='' tabindex=0>",
             "<img src=x role=none tabindex=-1>",
             "<img src=x role=presentation aria-live=polite>",
             "<img src=x role=button tabindex=0>",
