@@ -204,7 +204,7 @@ impl Rule {
 
 /// The version of the rule set: it grows with each change by which a page may have other failures than before. A page that was evaluated by
 /// another version is fetched and evaluated anew in the next run.
-pub const RULE_SET: u32 = 4;
+pub const RULE_SET: u32 = 5;
 
 /// Why a page was not evaluated: a limit on the cost of one page was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema, thiserror::Error)]

@@ -37,6 +37,9 @@ pub(super) struct Document<'h> {
     watched: OnceCell<HashSet<String>>,
     /// The maps that a picture uses; looked for when the first one is asked for. unordered: only looked up.
     maps_in_use: OnceCell<HashSet<usize>>,
+    /// The radio buttons that are not chosen while another one of their group is; looked for when the first one is asked for.
+    /// unordered: only looked up.
+    passed_over: OnceCell<HashSet<usize>>,
     /// Whether there is a script that may define custom elements; looked for when the first one is met.
     has_scripts: OnceCell<bool>,
     /// Whether there is a shadow tree in the markup.
@@ -84,6 +87,10 @@ pub(super) struct State {
     pub(super) styled_away: bool,
     /// In a disabled fieldset.
     pub(super) disabled: bool,
+    /// In sectioning content: an article, an aside, a navigation or a section is around it.
+    pub(super) sectioned: bool,
+    /// In that, in `main`, or in what has the role of one of them: headers and footers are not those of the page.
+    pub(super) in_part: bool,
     /// Its namespace is SVG.
     pub(super) svg: bool,
     /// Its namespace is HTML.
@@ -128,6 +135,7 @@ impl<'h> Document<'h> {
             hiding: Hiding::of(&tree.html, &work),
             watched: OnceCell::new(),
             maps_in_use: OnceCell::new(),
+            passed_over: OnceCell::new(),
             has_scripts: OnceCell::new(),
             has_shadow: false,
             work,
@@ -247,8 +255,16 @@ impl<'h> Document<'h> {
 
     /// Whether a script of the page that listens for the focus has this word in it: an id or a class, maybe.
     pub(super) fn is_watched_for_focus(&self, word: &str) -> bool {
-        let watched = || self.entries.iter().flat_map(|entry| self.watched_by(entry)).map(str::to_owned).collect();
-        self.work.spend(1) && self.watched.get_or_init(watched).contains(word)
+        self.work.spend(1) && self.watched().contains(word)
+    }
+
+    /// Whether a script of the page listens for the focus, of whatever.
+    pub(super) fn is_watching_for_focus(&self) -> bool {
+        self.work.spend(1) && !self.watched().is_empty()
+    }
+
+    fn watched(&self) -> &HashSet<String> {
+        self.watched.get_or_init(|| self.entries.iter().flat_map(|entry| self.watched_by(entry)).map(str::to_owned).collect())
     }
 
     /// The words of a text that is a script and listens for the focus.
@@ -283,6 +299,33 @@ impl<'h> Document<'h> {
         let pictures = self.elements().filter(|element| element.is("img") && element.is_rendered() && !element.state().inert);
         let used = pictures.filter_map(|picture| Some(picture.attr("usemap")?.split_once('#')?.1));
         used.filter_map(|name| first_of_name.get(name).copied()).collect()
+    }
+
+    /// Whether a radio button is not chosen while another one of its group is (HTML standard, "radio button group"): one comes only to that
+    /// one with the tab key.
+    pub(super) fn is_passed_over(&self, radio: Element<'_>) -> bool {
+        self.passed_over.get_or_init(|| self.find_passed_over()).contains(&radio.index)
+    }
+
+    fn find_passed_over(&self) -> HashSet<usize> {
+        let group = |radio: Element<'_>| Some((self.form_of(radio).map(|form| form.index), radio.attr("name")?.to_owned()));
+        let is_radio = |element: &Element<'_>| element.is("input") && element.attr_is("type", "radio") && element.says("name");
+        // unordered: only looked up. Of several that say that they are chosen, the last one is.
+        let mut chosen: HashMap<(Option<usize>, String), usize> = HashMap::new();
+        let groups: Vec<_> = self.elements().filter(is_radio).filter_map(|radio| Some((radio, group(radio)?))).collect();
+        for (radio, group) in groups.iter().filter(|(radio, _)| radio.has("checked")) {
+            chosen.insert(group.clone(), radio.index);
+        }
+        let is_passed_over = |(radio, group): &(Element<'_>, _)| chosen.get(group).is_some_and(|chosen| *chosen != radio.index);
+        groups.iter().filter(|radio| is_passed_over(radio)).map(|(radio, _)| radio.index).collect()
+    }
+
+    /// The form that a control belongs to: by its `form` attribute, or else the one around it.
+    fn form_of<'d>(&'d self, control: Element<'d>) -> Option<Element<'d>> {
+        match control.attr("form") {
+            Some(id) => self.by_id(id).filter(|form| form.is("form")),
+            None => control.ancestors().find(|ancestor| ancestor.is("form")),
+        }
     }
 
     /// Counts one more visit; false when the limit is reached.

@@ -25,6 +25,7 @@ mod selector;
 mod semantics;
 mod sheet;
 mod style;
+mod tab_order;
 mod work;
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 //! Rules ask whether there is a name, not which one; so the search ends with the first visible character, and nothing recurses: what
 //! counts within an element counts however deep it lies.
 
-use super::document::{Element, Item, State, Visit};
+use super::{
+    document::{Element, Item, State, Visit},
+    semantics::own_role,
+};
 
 /// Whether an element has a name that is not empty.
 pub(super) fn has_name(element: Element<'_>) -> bool {
@@ -28,7 +31,7 @@ fn speaks(element: Element<'_>) -> bool {
     let content = Content { hidden: !element.is_exposed(), references: false, except: None };
     element.says("aria-label")
         || is_named_by_nature(element)
-        || has_content(element, content)
+        || (!element.is("select") && has_content(element, content))
         || has_value(element)
         || element.says("title")
 }
@@ -78,9 +81,28 @@ fn is_labelled_by_element(element: Element<'_>) -> bool {
 fn has_value(element: Element<'_>) -> bool {
     match element.name() {
         "input" => element.says("value"),
-        "select" => element.is_html(),
+        "select" if element.is_html() => has_choice(element),
         _ => element.says("aria-valuetext") || element.says("aria-valuenow"),
     }
+}
+
+/// Whether the option of a `select` that is chosen while nobody has chosen one says something (HTML standard, "ask for a reset"). A
+/// script may fill one that has no options.
+fn has_choice(select: Element<'_>) -> bool {
+    let options = || select.descendants().filter(|option| option.is("option"));
+    let says = |option: Element<'_>| option.says("label") || has_text(option);
+    let is_disabled = |option: Element<'_>| {
+        let is_in_disabled = |group: Element<'_>| group.is("optgroup") && group.has("disabled");
+        option.has("disabled") || option.parent().is_some_and(is_in_disabled)
+    };
+    if options().next().is_none() {
+        return select.document.may_define_elements();
+    }
+    if own_role(select).is_some_and(|role| role.name == "listbox") {
+        return options().any(|option| option.has("selected") && says(option));
+    }
+    let first = || options().find(|option| !is_disabled(*option));
+    options().filter(|option| option.has("selected")).last().or_else(first).is_some_and(says)
 }
 
 /// Text of an element, whatever it is.

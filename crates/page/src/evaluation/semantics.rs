@@ -23,10 +23,23 @@ pub(super) fn state(element: Element<'_>, inherited: State) -> State {
         aria_hidden: inherited.aria_hidden || element.attr_is("aria-hidden", "true"),
         styled_away: inherited.styled_away || element.may_be_styled_away(),
         inert: inherited.inert || (html && element.has("inert")),
+        sectioned: inherited.sectioned || element.parent().is_some_and(is_section),
+        in_part: inherited.in_part || element.parent().is_some_and(is_part),
         disabled: inherited.disabled && !is_first_legend(element, html)
             || (html && element.name() == "fieldset" && element.has("disabled")),
         ..own
     }
+}
+
+/// Whether it is sectioning content of HTML.
+fn is_section(element: Element<'_>) -> bool {
+    element.is_html() && matches!(element.name(), "article" | "aside" | "nav" | "section")
+}
+
+/// Whether headers and footers in it are those of a part of the page: by its element, or by a role from its author (ARIA in HTML).
+fn is_part(element: Element<'_>) -> bool {
+    let has_role = |role: &Role| matches!(role.name, "article" | "complementary" | "main" | "navigation" | "region");
+    is_section(element) || element.is("main") || element.explicit_role().is_some_and(has_role)
 }
 
 /// What browsers do not render: metadata, scripts, fall-backs, and what is closed.
@@ -89,41 +102,22 @@ pub(super) fn is_focusable(element: Element<'_>) -> bool {
     is_focusable_if_shown(element) && !element.state().styled_away
 }
 
-fn is_focusable_if_shown(element: Element<'_>) -> bool {
+/// Whether that holds if no style sheet hides it.
+pub(super) fn is_focusable_if_shown(element: Element<'_>) -> bool {
     (tab_index(element).is_some() || is_focusable_by_nature(element))
         && !is_disabled(element)
         && element.state().is_rendered()
         && !element.state().inert
 }
 
-/// Whether one comes to it with the tab key, and stays there.
-pub(super) fn is_in_tab_order(element: Element<'_>) -> bool {
-    is_in_tab_order_if_shown(element) && !element.state().styled_away
-}
-
-/// Whether that holds if no style sheet hides it.
-pub(super) fn is_in_tab_order_if_shown(element: Element<'_>) -> bool {
-    let has_place = if element.is("area") { is_area_in_use(element) } else { is_focusable_if_shown(element) };
-    has_place && tab_index(element).is_none_or(|index| index >= 0) && !may_pass_focus_on(element)
-}
-
-/// Whether an area of a map is a link that stands in a picture.
-fn is_area_in_use(area: Element<'_>) -> bool {
-    let map = || area.ancestors().find(|ancestor| ancestor.is("map"));
-    let is_there = area.has("href") && area.state().is_rendered() && !area.state().inert;
-    is_there && map().is_some_and(|map| area.document.is_map_in_use(map))
-}
-
-/// Whether a script may move the focus elsewhere as soon as it comes here, as the guards before and behind a dialog do: what calls
-/// something when it gets the focus, or is named by a script of the page that listens for that.
-fn may_pass_focus_on(element: Element<'_>) -> bool {
-    let names = || element.attr("id").into_iter().chain(element.attr("class").unwrap_or_default().split_ascii_whitespace());
-    element.attr("onfocus").is_some_and(|script| script.contains('(')) || names().any(|name| element.document.is_watched_for_focus(name))
+/// Whether its content can be edited because it says so itself. Invalid values are as none (HTML standard, "contenteditable").
+pub(super) fn is_editing_host(element: Element<'_>) -> bool {
+    let is_on = |value: &str| ["", "true", "plaintext-only"].iter().any(|on| on.eq_ignore_ascii_case(value));
+    element.is_html() && element.attr("contenteditable").is_some_and(is_on)
 }
 
 /// Frames are left out: whether one comes to something in them is their document's business.
 fn is_focusable_by_nature(element: Element<'_>) -> bool {
-    let editable = || element.attr("contenteditable").is_some_and(|value| !value.trim_ascii().eq_ignore_ascii_case("false"));
     match element.name() {
         "a" => element.has("href"),
         _ if !element.is_html() => false,
@@ -131,7 +125,7 @@ fn is_focusable_by_nature(element: Element<'_>) -> bool {
         "button" | "select" | "textarea" => true,
         "audio" | "video" => element.has("controls"),
         "summary" => is_summary(element),
-        _ => editable(),
+        _ => is_editing_host(element),
     }
 }
 
@@ -174,6 +168,12 @@ pub(super) fn role(element: Element<'_>) -> Option<&'static Role> {
     }
 }
 
+/// Whether its author names it by an attribute. Whether what `aria-labelledby` refers to says anything is not asked: it may stand further
+/// down, where the page is not read yet.
+fn is_named(element: Element<'_>) -> bool {
+    ["aria-label", "aria-labelledby", "title"].iter().any(|name| element.says(name))
+}
+
 /// The role of an element whose author gave it none: a table with one row for each name, as HTML-AAM has it.
 fn implicit(element: Element<'_>, insists: bool) -> Option<&'static Role> {
     if element.is_svg() {
@@ -190,8 +190,10 @@ fn implicit(element: Element<'_>, insists: bool) -> Option<&'static Role> {
         "a" | "area" if element.has("href") => "link",
         "address" | "details" | "fieldset" | "hgroup" | "optgroup" => "group",
         "article" => "article",
-        "aside" => "complementary",
-        "a" | "b" | "bdi" | "bdo" | "data" | "div" | "i" | "pre" | "q" | "samp" | "small" | "span" | "u" => "generic",
+        "aside" if !element.state().sectioned || is_named(element) => "complementary",
+        "section" if is_named(element) => "region",
+        "a" | "area" | "aside" | "b" | "bdi" | "bdo" | "body" | "data" | "div" | "i" | "pre" | "q" | "samp" | "section" | "small"
+        | "span" | "u" => "generic",
         "blockquote" => "blockquote",
         "button" => "button",
         "caption" => "caption",
@@ -202,9 +204,11 @@ fn implicit(element: Element<'_>, insists: bool) -> Option<&'static Role> {
         "dialog" => "dialog",
         "em" => "emphasis",
         "figure" => "figure",
+        "footer" if element.state().in_part => "sectionfooter",
         "footer" => "contentinfo",
         "form" => "form",
         "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => "heading",
+        "header" if element.state().in_part => "sectionheader",
         "header" => "banner",
         "hr" => "separator",
         "html" => "document",
@@ -223,7 +227,6 @@ fn implicit(element: Element<'_>, insists: bool) -> Option<&'static Role> {
         "p" => "paragraph",
         "progress" => "progressbar",
         "search" => "search",
-        "section" => "region",
         "select"
             if element.has("multiple")
                 || element.attr("size").and_then(|size| size.trim().parse().ok()).is_some_and(|size: u32| size > 1) =>

@@ -5,7 +5,7 @@ use crate::evaluation::{
     document::Element,
     found::Found,
     roles::{Role, names},
-    semantics::{is_focusable, is_global, own_role},
+    semantics::{is_editing_host, is_focusable, is_global, own_role},
 };
 use nearcrawl_model::evaluation::Rule;
 
@@ -33,8 +33,10 @@ pub(super) fn check(element: Element<'_>, found: &mut Found) {
         if element.says("role") {
             found.judge(Rule::RoleKnown, element, element.explicit_role().is_none());
         }
-        if element.explicit_role().is_some() {
-            found.judge(Rule::AriaRequired, element, lacks_required(element));
+        // The rule is not about a role that the element has by itself.
+        let own = own_role(element).map(|own| own.name);
+        if let Some(role) = element.explicit_role().filter(|role| own != Some(role.name)) {
+            found.judge(Rule::AriaRequired, element, lacks_required(element, role));
         }
     }
 }
@@ -50,27 +52,36 @@ fn is_collapsed(element: Element<'_>) -> bool {
 }
 
 /// Whether an element may have a state or property: by its role or, if it has none, by what ARIA in HTML says of it. What its
-/// value is does not matter; what is edited has a role that no table tells. None if nobody can tell.
+/// value is does not matter. None if nobody can tell.
 fn is_permitted(element: Element<'_>, property: &str) -> Option<bool> {
     let role = match element.role() {
         None if element.is_custom() && !element.document.may_define_elements() => Role::of("generic"),
         role => role,
     };
-    if is_nameless(element) && Role::names(property) || role.is_some_and(|role| role.prohibits(property)) {
-        return Some(element.has("contenteditable"));
-    }
+    let is_prohibited = is_nameless(element) && Role::names(property) || role.is_some_and(|role| role.prohibits(property));
     let supported = match role {
+        _ if is_prohibited => Some(""),
         _ if is_global(property) => return Some(true),
         Some(role) => Some(role.supported),
         None => supported_without_role(element),
     };
-    supported.map(|supported| names(supported, property))
+    supported.map(|supported| names(supported, property)).filter(|is_permitted| *is_permitted || !may_be_more(element, property))
+}
+
+/// Whether an element without a role from its author may be more than what the tables say: what is edited has a role that they do not
+/// tell, browsers leave out areas that lead nowhere, and a name gives a section or an aside another role, so that ARIA in HTML lets them
+/// be named.
+fn may_be_more(element: Element<'_>, property: &str) -> bool {
+    let has_role = element.explicit_role().is_some_and(|role| !role.is_presentational());
+    let leads_nowhere = || element.is("area") && !element.has("href");
+    let gains_role = || Role::names(property) && (element.is("section") || element.is("aside"));
+    !has_role && (is_editing_host(element) || leads_nowhere() || gains_role())
 }
 
 /// Whether an element, without a role from its author, may not be named (ARIA in HTML, "Naming Prohibited"), although it has no role by
 /// which it may not, or one that is younger than that.
 fn is_nameless(element: Element<'_>) -> bool {
-    let nameless = ["abbr", "body", "cite", "figcaption", "kbd", "label", "legend", "mark", "rt", "var"];
+    let nameless = ["abbr", "cite", "figcaption", "kbd", "label", "legend", "mark", "rt", "var"];
     element.is_html() && element.explicit_role().is_none() && nameless.contains(&element.name())
 }
 
@@ -88,28 +99,30 @@ fn supported_without_role(element: Element<'_>) -> Option<&'static str> {
         }
         _ if !element.is_html() => None,
         "audio" | "video" | "embed" | "iframe" | "object" => of_role("application"),
+        "input" if element.attr_is("type", "color") => Some(""),
+        "input" if element.attr_is("type", "file") => Some("required"),
         "input" => of_role("textbox"),
         "summary" => of_role("button"),
-        "abbr" | "body" | "br" | "center" | "cite" | "dd" | "dl" | "dt" | "figcaption" | "font" | "kbd" | "label" | "legend" | "map"
-        | "picture" | "rt" | "ruby" | "var" | "wbr" => Some(""),
+        "abbr" | "br" | "center" | "cite" | "dd" | "dl" | "dt" | "figcaption" | "font" | "kbd" | "label" | "legend" | "map" | "picture"
+        | "rt" | "ruby" | "var" | "wbr" => Some(""),
         _ => None,
     }
 }
 
 /// Whether an element with a role from its author lacks what that role needs and the element does not have by itself.
-fn lacks_required(element: Element<'_>) -> bool {
-    let Some(role) = element.explicit_role().filter(|role| !role.required.is_empty()) else { return false };
-    let is_native = own_role(element).is_some_and(|own| own.name == role.name);
+fn lacks_required(element: Element<'_>, role: &Role) -> bool {
     let is_static = role.name == "separator" && !is_focusable(element);
     // WAI-ARIA 1.3 asks a combobox for its list only while it is shown.
     let is_optional = |property: &str| property == "controls" && role.name == "combobox" && element.attr_is("aria-expanded", "false");
-    !is_native && !is_static && role.required.split(' ').any(|property| lacks(element, property) && !is_optional(property))
+    !role.required.is_empty() && !is_static && role.required.split(' ').any(|property| lacks(element, property) && !is_optional(property))
 }
 
 fn lacks(element: Element<'_>, property: &str) -> bool {
     let by_nature = match property {
         "checked" => element.is("input") && (element.attr_is("type", "checkbox") || element.attr_is("type", "radio")),
-        "valuenow" => element.is("input") && (element.attr_is("type", "range") || element.attr_is("type", "number")),
+        "valuenow" if element.is("input") => element.attr_is("type", "range") || element.attr_is("type", "number"),
+        // A meter without a value stands at 0, a progress bar at nothing.
+        "valuenow" => element.is("meter") || (element.is("progress") && element.has("value")),
         _ => false,
     };
     !by_nature && !element.says(&format!("aria-{property}"))

@@ -52,7 +52,7 @@ impl Cell<'_> {
 }
 
 /// What a header cell can be the header of.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Heads {
     /// Cells below it.
     Column,
@@ -62,7 +62,7 @@ enum Heads {
     RowGroup,
     /// Cells of its group of columns, likewise.
     ColumnGroup,
-    /// Nobody can tell: browsers differ.
+    /// Nothing by the standard, as there is data in its row and in its column. Browsers differ.
     Either,
 }
 
@@ -120,22 +120,15 @@ fn check_headers(cells: &[Cell<'_>], found: &mut Found) {
     let Some(reach) = Reach::of(cells) else { return found.cannot_tell(Rule::TableHeaderCells) };
     for cell in cells {
         let header = cell.element;
-        if !header.is_exposed() || !is_header(header) || !has_name(header) {
+        // The rule is about what can be seen, and what is empty cannot. What has no name may be seen or not: an icon, or a blank picture.
+        if !header.is_exposed() || !is_header(header) || !has_content(header) && !has_name(header) {
             continue;
         }
-        let heads = is_named(header)
-            || match reach.heads(cell) {
-                Heads::Column => reach.has_below(cell),
-                Heads::Row => reach.has_behind(cell),
-                // Browsers take them for headers of columns and rows as well.
-                Heads::RowGroup => reach.has_in_row_group(cell) || reach.has_behind(cell),
-                Heads::ColumnGroup => reach.has_in_column_group(cell) || reach.has_below(cell),
-                Heads::Either => {
-                    found.cannot_tell(Rule::TableHeaderCells);
-                    continue;
-                }
-            };
-        found.judge(Rule::TableHeaderCells, header, !heads);
+        let heads = if is_named(header) { Some(true) } else { reach.has_cells(cell) };
+        match heads.filter(|heads| *heads || has_name(header)) {
+            Some(heads) => found.judge(Rule::TableHeaderCells, header, !heads),
+            None => found.cannot_tell(Rule::TableHeaderCells),
+        }
     }
 }
 
@@ -152,9 +145,24 @@ struct Reach<'c, 'd> {
     columns: Vec<Vec<&'c Cell<'d>>>,
     /// The cells in each row, from the left.
     rows: Vec<Vec<&'c Cell<'d>>>,
-    /// Which columns and which rows have data cells that are not empty.
-    data_in_column: Vec<bool>,
-    data_in_row: Vec<bool>,
+    /// Where data cells are that are not empty.
+    data: Occupied,
+    /// Where data cells are at all.
+    data_cells: Occupied,
+}
+
+/// Which columns and which rows have something in them.
+#[derive(Clone)]
+struct Occupied {
+    columns: Vec<bool>,
+    rows: Vec<bool>,
+}
+
+impl Occupied {
+    fn fill(&mut self, columns: Range<usize>, rows: Range<usize>) {
+        self.columns[columns].fill(true);
+        self.rows[rows].fill(true);
+    }
 }
 
 impl<'c, 'd> Reach<'c, 'd> {
@@ -167,21 +175,18 @@ impl<'c, 'd> Reach<'c, 'd> {
         }
         let columns = cells.iter().map(|cell| cell.right).max().unwrap_or(0);
         let rows = cells.iter().map(|cell| cell.bottom).max().unwrap_or(0);
-        let mut reach = Reach {
-            cells,
-            columns: vec![Vec::new(); columns],
-            rows: vec![Vec::new(); rows],
-            data_in_column: vec![false; columns],
-            data_in_row: vec![false; rows],
-        };
+        let none = Occupied { columns: vec![false; columns], rows: vec![false; rows] };
+        let (columns, rows) = (vec![Vec::new(); columns], vec![Vec::new(); rows]);
+        let mut reach = Reach { cells, columns, rows, data: none.clone(), data_cells: none };
         for cell in cells {
             let (columns, rows) = (cell.left..cell.right, cell.top..cell.bottom);
             reach.columns[columns.clone()].iter_mut().for_each(|column| column.push(cell));
             reach.rows[rows.clone()].iter_mut().for_each(|row| row.push(cell));
-            // Empty corners are data cells by the standard, but no browser takes them for such.
-            if !cell.element.is("th") && has_content(cell.element) {
-                reach.data_in_column[columns].fill(true);
-                reach.data_in_row[rows].fill(true);
+            if !cell.element.is("th") {
+                if has_content(cell.element) {
+                    reach.data.fill(columns.clone(), rows.clone());
+                }
+                reach.data_cells.fill(columns, rows);
             }
         }
         // A cell that hangs down from a row above comes before those that begin further left.
@@ -189,8 +194,30 @@ impl<'c, 'd> Reach<'c, 'd> {
         Some(reach)
     }
 
+    /// Whether a header cell has cells. None if it has some for browsers only: by the standard an empty corner is a data cell, so that a
+    /// header beside it is none of a column, and a header of a group is none of a column or of a row.
+    fn has_cells(&self, header: &Cell<'_>) -> Option<bool> {
+        let has = |heads: Heads| match heads {
+            Heads::Column => self.has_below(header),
+            Heads::Row => self.has_behind(header),
+            Heads::RowGroup => self.has_in_row_group(header),
+            Heads::ColumnGroup => self.has_in_column_group(header),
+            Heads::Either => false,
+        };
+        if has(self.heads(header, &self.data_cells)) {
+            return Some(true);
+        }
+        let has_for_browsers = match self.heads(header, &self.data) {
+            Heads::RowGroup => has(Heads::Row),
+            Heads::ColumnGroup => has(Heads::Column),
+            Heads::Either => true,
+            heads => has(heads),
+        };
+        (!has_for_browsers).then_some(false)
+    }
+
     /// What a header cell heads: what its scope or its role says, or else what is free of data.
-    fn heads(&self, cell: &Cell<'_>) -> Heads {
+    fn heads(&self, cell: &Cell<'_>, data: &Occupied) -> Heads {
         let header = cell.element;
         if !header.is("th") {
             return if header.has_role("rowheader") { Heads::Row } else { Heads::Column };
@@ -200,8 +227,8 @@ impl<'c, 'd> Reach<'c, 'd> {
             Some("row") => Heads::Row,
             Some("rowgroup") => Heads::RowGroup,
             Some("colgroup") => Heads::ColumnGroup,
-            _ if !self.data_in_row[cell.top..cell.bottom].contains(&true) => Heads::Column,
-            _ if !self.data_in_column[cell.left..cell.right].contains(&true) => Heads::Row,
+            _ if !data.rows[cell.top..cell.bottom].contains(&true) => Heads::Column,
+            _ if !data.columns[cell.left..cell.right].contains(&true) => Heads::Row,
             _ => Heads::Either,
         }
     }

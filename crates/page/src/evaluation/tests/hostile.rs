@@ -180,6 +180,10 @@ fn what_is_looked_at_for_each_reference_is_counted() {
     assert_eq!(cost("labels", &labels).gate, Some(Gate::TooEntangled));
     let owners = format!("{}{}", "<i>".repeat(120), "<b role=listitem></b>".repeat(20_000));
     assert_eq!(cost("owners", &owners).gate, Some(Gate::TooEntangled));
+    let choices = format!("<select id=x>{}</select><a href=x aria-labelledby='{references}'></a>", "<option>".repeat(10_000));
+    assert_eq!(cost("choices", &choices).gate, Some(Gate::TooEntangled));
+    let radios = format!("{}<b aria-hidden=true>{}", "<i>".repeat(100), "<input type=radio name=a>".repeat(20_000));
+    assert_eq!(cost("forms of radio buttons", &radios).gate, Some(Gate::TooEntangled));
     // What is long is read once, not for each reference.
     for target in [format!("<b id=x>{}</b>", " ".repeat(500_000)), format!("<x{} id=x></x>", "n".repeat(500_000))] {
         assert_eq!(cost("long targets", &format!("{target}<a href=x aria-labelledby='{references}'></a>")).gate, None);
@@ -218,6 +222,11 @@ const PIECES: &[&str] = &[
     "'>",
     "                ",
     "<link rel=stylesheet href=x>",
+    "<select id=x><option selected>",
+    "<form id=y><input type=radio name=z form=y checked>",
+    "<details aria-hidden=true><iframe></iframe>",
+    "<section title=x><header aria-label=x>",
+    "<dl><p role=list>",
 ];
 
 proptest! {
