@@ -47,6 +47,7 @@ pub use store::StoreConfig;
 pub use swarm::{Readers, SwarmConfig, TellAllowance, check_dial_address};
 pub use timers::TimersConfig;
 
+use crate::io::swarm::MIN_PORT;
 use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
 use nearcrawl_model::{plan::Pace, view::counted};
 use reader::{Reader, line_of};
@@ -370,6 +371,12 @@ impl Config {
         if let Some(any) = self.swarm.listen.iter().find(|address| address.ends_with("/tcp/0") || address.contains("/udp/0/")) {
             warnings
                 .push(format!("swarm.listen = \"{any}\" takes another port at each start: members and routers cannot know it beforehand"));
+        }
+        if let Some(low) = self.swarm.low_port().filter(|_| self.swarm.advertise.is_empty()) {
+            warnings.push(format!(
+                "swarm.listen = \"{low}\": below {MIN_PORT} are ports of other services, at which no member tries whether it reaches this access \
+                 point; choose a higher port, or set swarm.advertise"
+            ));
         }
         warnings
     }

@@ -459,6 +459,9 @@ fn risky_choices_are_warned_of() {
     assert!(warnings(&format!("{known}[crawl]\nsource_address = \"127.0.0.1\"")).contains("loopback address"));
     assert!(warnings(&format!("{known}[crawl]\ndeny_tlds = [\"ke\"]\n[scope]\ntlds = [\"ke\"]")).contains("both have \"ke\""));
     assert!(warnings(&format!("{known}[swarm]\nlisten = [\"/ip4/0.0.0.0/tcp/0\"]")).contains("another port at each start"));
+    let at_443 = format!("{known}[swarm]\nlisten = [\"/ip4/0.0.0.0/tcp/443\"]\n");
+    assert!(warnings(&at_443).contains("/tcp/443\": below 1024"));
+    assert_eq!(warnings(&format!("{at_443}advertise = [\"/ip4/192.0.2.1/tcp/443\"]")), "");
     assert!(warnings("contact = \"https://b.org/bot\"").contains("set `page` to it"));
     assert_eq!(warnings("contact = \"https://b.org/me\"\npage = \"https://b.org/bot\""), "");
     assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
