@@ -177,7 +177,7 @@ pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, N
     let source_address = config.crawl.source_address;
     let user_agent = config.user_agent();
     let from = config.contact.clone().filter(|contact| contact.contains('@'));
-    let (rate, unread) = (config.allowance.crawl_rate, config.allowance.unread_at_each(config.crawl.max_parallel));
+    let (rate, unread) = (config.allowance.crawl_rate, config.allowance.unread_at_each(config.max_parallel()));
     let (agent, evaluate) = (user_agent.clone(), config.crawl.evaluation);
     let fetcher = FetcherConfig { user_agent: agent, from, source_address, limits, key, evaluate, rate, unread };
     let resolver = ResolverConfig {
@@ -304,7 +304,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         politeness: Politeness {
             min_delay: millis(crawl.min_delay),
             factor: u64::from(crawl.delay_factor),
-            parallel: crawl.max_parallel as usize,
+            parallel: config.max_parallel() as usize,
             per_block: crawl.max_parallel_per_subnet as usize,
         },
         policy: policy_of(config),

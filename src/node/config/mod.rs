@@ -247,8 +247,13 @@ impl Config {
         Pace {
             min_delay_ms: u64::try_from(self.crawl.min_delay.as_millis()).unwrap_or(u64::MAX),
             delay_factor: u64::from(self.crawl.delay_factor),
-            max_parallel: u64::from(self.crawl.max_parallel),
+            max_parallel: u64::from(self.max_parallel()),
         }
+    }
+
+    /// How many servers are asked at once: `crawl.max_parallel`, or fewer if a limit on bytes is so low that it would not hold otherwise.
+    pub fn max_parallel(&self) -> u32 {
+        self.allowance.most_parallel().map_or(self.crawl.max_parallel, |most| most.min(self.crawl.max_parallel))
     }
 
     /// What is sent as User-Agent: the crawler, its version, its page and whom to write to. Under another name the program's stands behind it.
@@ -326,12 +331,12 @@ impl Config {
                 usual.delay_factor
             ));
         }
-        let share = self.allowance.crawl_rate.map(|rate| rate / u64::from(self.crawl.max_parallel.max(1)));
+        let share = self.allowance.crawl_rate.map(|rate| rate / u64::from(self.max_parallel().max(1)));
         if share.is_some_and(|share| share < MIN_SHARE) {
             warnings.push(format!(
                 "allowance.crawl_rate leaves each of the {} connections of crawl.max_parallel less than 1 KiB a second when all are busy; servers \
                  may hang up on readers that are so slow: lower crawl.max_parallel",
-                self.crawl.max_parallel
+                self.max_parallel()
             ));
         }
         if self.delegation.policy == DelegationPolicy::Random {
