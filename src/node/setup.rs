@@ -335,7 +335,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
             dead_after: millis(timers.dead_after),
             replace_voter_after: millis(timers.replace_voter_after),
             vote_after: millis(timers.vote_after),
-            singly: crawl.allow_ranges.iter().map(|range| (*range).into()).collect(),
+            singly: crawl.laboratories().map(Subnet::from).collect(),
             without: None,
             lease: millis(timers.lease),
         },

@@ -317,7 +317,7 @@ impl Config {
         if let Some(listen) = self.api.listen.filter(|listen| !listen.ip().is_loopback()) {
             warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: every program there can read what this daemon knows, and change it if it has the token"));
         }
-        if !self.stays_private() && !self.crawl.allow_ranges.is_empty() {
+        if !self.stays_private() && self.crawl.laboratories().next().is_some() {
             warnings.push(
                 "crawl.allow_ranges lets links from the public web lead into private ranges; it is meant for laboratories".to_owned(),
             );
@@ -389,7 +389,7 @@ impl Config {
     /// Whether names come only from name servers in ranges that were opened for it, or the scope is a list of addresses in them:
     /// a laboratory, where no site owner has to reach the operator.
     fn stays_private(&self) -> bool {
-        let opened = |address: IpAddr| self.crawl.allow_ranges.iter().any(|range| range.contains(address));
+        let opened = |address: IpAddr| self.crawl.laboratories().any(|range| range.contains(address));
         let own_names = !self.dns.servers.is_empty() && self.dns.servers.iter().all(|server| opened(server.ip()));
         let scope = &self.scope;
         let only_hosts = scope.tlds.is_empty() && scope.asns.is_empty() && scope.ranges.is_empty();

@@ -466,6 +466,10 @@ fn risky_choices_are_warned_of() {
     assert_eq!(warnings("contact = \"https://b.org/me\"\npage = \"https://b.org/bot\""), "");
     assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
     assert!(warnings(&format!("{known}[crawl]\nallow_ranges = [\"10.0.0.0/8\"]")).contains("meant for laboratories"));
+    let of_data_centre = format!("{known}[crawl]\nallow_ranges = [\"2a00:1:2:3::/64\"]\n");
+    assert_eq!(warnings(&of_data_centre), "", "what is there is public");
+    let named = format!("{of_data_centre}[dns]\nservers = [\"[2a00:1:2:3::53]:53\"]").replace(known, "");
+    assert_eq!(parse(&named).unwrap().ready_to_run(), Err(NotReady::NoContact), "it is no laboratory");
     assert!(warnings(&format!("{known}[delegation]\npolicy = \"random\"")).contains("draws the owner of each subnet"));
     assert!(warnings(&format!("{known}[allowance]\ncrawl_rate = \"32KiB\"")).contains("lower crawl.max_parallel"));
     assert_eq!(warnings(&format!("{known}[allowance]\ncrawl_rate = \"64KiB\"")), "");
