@@ -6,6 +6,7 @@ use super::{
     error::NodeError,
     images::{self, Reading},
     keyfile::{self, NodeIdentity},
+    own_addresses::literals,
     persisted_state::PersistedState,
 };
 use crate::io::{
@@ -106,7 +107,7 @@ fn further_prefix(extra: &super::config::ExtraPrefix) -> FurtherPrefix {
 pub fn own_addresses(config: &Config) -> Vec<IpAddr> {
     let mut own: Vec<IpAddr> = config.crawl.source_address.into_iter().collect();
     for address in config.swarm.advertise.iter().chain(&config.swarm.listen) {
-        own.extend(address.split('/').filter_map(|part| part.parse::<IpAddr>().ok()).filter(|ip| !ip.is_unspecified()));
+        own.extend(literals(address));
     }
     own.sort_unstable();
     own.dedup();
