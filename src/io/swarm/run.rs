@@ -275,7 +275,9 @@ impl Runner {
             SwarmCommand::Publish(gossip) => self.publish(&gossip),
             SwarmCommand::AnswerPublic { ticket, response } => {
                 if let Some((peer, channel)) = self.public_tickets.remove(&ticket) {
-                    self.peers.get_mut(&peer).into_iter().for_each(|state| state.heard = Instant::now());
+                    if let Some(state) = self.peers.get_mut(&peer) {
+                        state.heard = Instant::now();
+                    }
                     let _ = self.libp2p.behaviour_mut().public.send_response(channel, response);
                 }
             }

@@ -78,10 +78,12 @@ impl MaxTaken {
     /// Of strangers from this place. Where one member was there may be several, behind one router; programs of this machine are the
     /// operator's.
     fn strangers_at(&self, place: IpAddr, knows_place: bool) -> u32 {
-        match () {
-            () if place.is_loopback() => self.of_one,
-            () if knows_place => (self.of_one / 2).max(self.strangers_of_one),
-            () => self.strangers_of_one,
+        if place.is_loopback() {
+            self.of_one
+        } else if knows_place {
+            (self.of_one / 2).max(self.strangers_of_one)
+        } else {
+            self.strangers_of_one
         }
     }
 }
@@ -164,7 +166,7 @@ impl Slots {
         // A connection through a third member comes from no address.
         let place = place_of(remote);
         let of_address = place.and_then(|place| self.of_address.get(&place)).copied().unwrap_or(0);
-        let knows_place = place.is_some_and(|place| self.places.numbers.contains_key(&place));
+        let knows_place = place.is_some_and(|place| place.is_loopback() || self.places.numbers.contains_key(&place));
         let strangers = self.connections.values().filter(|(_, peer)| self.is_stranger(*peer));
         let (mut all, mut here) = (0, 0);
         for (at, _) in strangers {
