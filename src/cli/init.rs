@@ -62,11 +62,36 @@ pub struct InitView {
     pub written: Option<PathBuf>,
 }
 
+/// A configuration that was written just now.
+#[derive(Debug)]
+struct Written {
+    path: PathBuf,
+    /// What stood there before; none if there was no file.
+    before: Option<String>,
+}
+
+impl Written {
+    /// Puts back what was there: the same command is to do all of it, once what kept it from that is mended.
+    fn undo(self) {
+        // The error that is told is the one for which it is undone.
+        let _ = match self.before {
+            Some(before) => replace(&self.path, &before),
+            None => std::fs::remove_file(&self.path).map_err(|why| CommandError::of_file(&self.path, &why)),
+        };
+    }
+}
+
 /// Writes the configuration, if a contact is given, and creates the key and the state directory.
 pub fn init(args: &InitArgs) -> Result<String, CommandError> {
     let written = args.contact.as_ref().map(|contact| write(args, contact)).transpose()?;
-    let config = args.config.load()?;
-    let identity = node::init(&config).map_err(of_node)?;
+    let made = args.config.load().and_then(|config| node::init(&config).map_err(of_node).map(|identity| (config, identity)));
+    let (config, identity, written) = match made {
+        Ok((config, identity)) => (config, identity, written.map(|written| written.path)),
+        Err(why) => {
+            written.into_iter().for_each(Written::undo);
+            return Err(why);
+        }
+    };
     let (access_point, state_dir) = (identity.access_point.to_string(), config.state_dir.clone());
     let view = InitView { access_point, state_dir, created: identity.created, written };
     if args.json {
@@ -91,7 +116,7 @@ pub fn init(args: &InitArgs) -> Result<String, CommandError> {
 
 /// Writes the example with contact and members set where no file is yet, and sets them in a file in which both are switched off. Nothing is
 /// written that could not be read again.
-fn write(args: &InitArgs, contact: &str) -> Result<PathBuf, CommandError> {
+fn write(args: &InitArgs, contact: &str) -> Result<Written, CommandError> {
     let path = args.config.config.clone().unwrap_or_else(|| PathBuf::from(SERVICE_CONFIG));
     for address in &args.bootstrap {
         check_dial_address(address).map_err(|wanted| CommandError::new(Exit::Usage, format!("--bootstrap {address}: {wanted}")))?;
@@ -109,27 +134,35 @@ fn write(args: &InitArgs, contact: &str) -> Result<PathBuf, CommandError> {
     };
     // As the package lays it down; what an operator has written into it is kept.
     let laid_down = std::fs::read_to_string(&path).ok().filter(|text| text.lines().any(|line| line == NO_CONTACT));
-    match laid_down.as_deref().and_then(set_in) {
-        Some(text) => replace(&path, &text)?,
-        None => write_new(&path, &fresh)?,
-    }
-    Ok(path)
+    let set = laid_down.and_then(|before| Some((set_in(&before)?, before)));
+    let before = match set {
+        Some((text, before)) => replace(&path, &text).map(|()| Some(before))?,
+        None => write_new(&path, &fresh).map(|()| None)?,
+    };
+    Ok(Written { path, before })
 }
 
 fn write_new(path: &Path, text: &str) -> Result<(), CommandError> {
-    let cannot = |why: &io::Error| CommandError::new(Exit::InUse, format!("{}: {why}", path.display()));
     let mut file = File::create_new(path).map_err(|why| match why.kind() {
         io::ErrorKind::AlreadyExists => CommandError::new(Exit::InUse, format!("{} is there already, and was not changed", path.display()))
             .hint("set `contact` and `bootstrap` in it, or name another file with --config"),
-        io::ErrorKind::NotFound => cannot(&why).hint("make the directory first, or name another file with --config"),
-        io::ErrorKind::PermissionDenied => cannot(&why).hint("name a file of your own with --config, or run it as root"),
-        _ => cannot(&why),
+        _ => not_written(path, &why),
     })?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|why| {
         // Half a configuration would be taken for a whole one.
         let _ = std::fs::remove_file(path);
-        CommandError::new(Exit::Storage, format!("{}: {why}", path.display()))
+        not_written(path, &why)
     })
+}
+
+/// Why the configuration cannot be written, with the exit code of that reason.
+fn not_written(path: &Path, why: &io::Error) -> CommandError {
+    let failure = CommandError::of_file(path, why);
+    match failure.exit {
+        Exit::NoInput => failure.hint("make the directory first, or name another file with --config"),
+        Exit::NoPermission => failure.hint("name a file of your own with --config, or run it as root"),
+        _ => failure,
+    }
 }
 
 /// Puts this text in the place of a file, whole or not at all, with the rights of the old one.
@@ -146,8 +179,7 @@ fn replace(path: &Path, text: &str) -> Result<(), CommandError> {
     });
     done.map_err(|why| {
         let _ = std::fs::remove_file(&beside);
-        let exit = if why.kind() == io::ErrorKind::PermissionDenied { Exit::InUse } else { Exit::Storage };
-        CommandError::new(exit, format!("{}: {why}", path.display())).hint("name a file of your own with --config, or run it as root")
+        not_written(path, &why)
     })
 }
 
@@ -176,7 +208,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("node.toml");
         let members = ["/dns4/ap.museum.or.ke/tcp/4817", "/ip4/192.0.2.7/tcp/4817"];
-        assert_eq!(write(&args(&path, "me@museum.or.ke", &members), "me@museum.or.ke").unwrap(), path);
+        assert_eq!(write(&args(&path, "me@museum.or.ke", &members), "me@museum.or.ke").unwrap().path, path);
         let config = Config::load(Some(&path)).unwrap();
         assert_eq!((config.contact.as_deref(), &config.swarm.bootstrap[..]), (Some("me@museum.or.ke"), &members.map(str::to_owned)[..]));
         let text = std::fs::read_to_string(&path).unwrap();
@@ -205,6 +237,45 @@ mod tests {
         std::fs::write(&path, own).unwrap();
         assert_eq!(write(&args(&path, "me@museum.or.ke", &[member]), "me@museum.or.ke").unwrap_err().exit, Exit::InUse);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), own);
+    }
+
+    #[test]
+    fn if_the_key_cannot_be_made_the_configuration_is_as_it_was_and_the_same_command_goes_on_once_it_can() {
+        let packaged = include_str!("../../packaging/nearcrawl.toml").replace(NO_CONTACT, &format!("{NO_CONTACT}\nstate_dir = \"state\""));
+        let directory = tempfile::tempdir().unwrap();
+        let (path, state) = (directory.path().join("node.toml"), directory.path().join("state"));
+        let args = args(&path, "me@museum.or.ke", &["/ip4/192.0.2.7/tcp/4817"]);
+        // No key can be made in a file.
+        std::fs::write(&state, "").unwrap();
+        std::fs::write(&path, &packaged).unwrap();
+        let failed = init(&args).unwrap_err();
+        assert!(failed.message.contains(&state.display().to_string()), "{failed}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), packaged);
+        assert_eq!(init(&args).unwrap_err(), failed, "the same command again fails for the same reason");
+        std::fs::remove_file(&state).unwrap();
+        assert!(init(&args).unwrap().contains("access_point") && state.join("key").is_file());
+        assert_eq!(Config::load(Some(&path)).unwrap().contact.as_deref(), Some("me@museum.or.ke"));
+    }
+
+    #[test]
+    fn a_configuration_that_was_made_for_nothing_is_not_left_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("node.toml");
+        write(&args(&path, "me@museum.or.ke", &[]), "me@museum.or.ke").unwrap().undo();
+        assert!(!path.exists());
+        assert!(write(&args(&path, "me@museum.or.ke", &[]), "me@museum.or.ke").is_ok(), "so the same command goes on");
+    }
+
+    #[test]
+    fn why_it_cannot_be_written_is_told_by_the_exit_code() {
+        let directory = tempfile::tempdir().unwrap();
+        let below_none = directory.path().join("none").join("node.toml");
+        let refused = write(&args(&below_none, "me@museum.or.ke", &[]), "me@museum.or.ke").unwrap_err();
+        assert!(refused.exit == Exit::NoInput && refused.hint.is_some(), "{refused}");
+        // The tests may run as root, who may write everywhere.
+        let forbidden = not_written(&below_none, &io::ErrorKind::PermissionDenied.into());
+        assert!(forbidden.exit == Exit::NoPermission && forbidden.hint.is_some(), "{forbidden}");
+        assert_eq!(not_written(&below_none, &io::ErrorKind::StorageFull.into()).exit, Exit::Storage);
     }
 
     #[test]

@@ -103,6 +103,15 @@ pub struct Resolver {
     longest_wait: Duration,
 }
 
+/// A kind of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// IPv4.
+    Four,
+    /// IPv6.
+    Six,
+}
+
 /// The result of one DNS query.
 struct Answer {
     addresses: Vec<IpAddr>,
@@ -179,6 +188,22 @@ impl Resolver {
         }
         let waits = Waits::default();
         self.patiently(&waits, self.ask(host, pinned, &waits)).await?
+    }
+
+    /// All addresses of a host that are of this family, whatever may be contacted; none if its name has no such record.
+    ///
+    /// # Errors
+    ///
+    /// There is no such name, or the name servers did not say.
+    pub async fn every_address(&self, host: &Host, family: Family) -> Result<Vec<IpAddr>, ResolveError> {
+        if let Some(address) = host.address() {
+            return Ok([address].into_iter().filter(|address| address.is_ipv4() == (family == Family::Four)).collect());
+        }
+        let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveError::NoSuchName)?;
+        let kind = if family == Family::Four { RecordType::A } else { RecordType::AAAA };
+        let waits = Waits::default();
+        let answer = self.patiently(&waits, self.lookup(&name, kind, &waits)).await??;
+        Ok(answer.map_or_else(|_| Vec::new(), |answer| answer.addresses.iter().map(IpAddr::to_canonical).collect()))
     }
 
     /// The TXT records of a name, each with its strings joined; none if there is no such name, or it has no such record.
@@ -293,4 +318,4 @@ fn failure(error: &NetError) -> ResolveError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

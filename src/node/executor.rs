@@ -3,6 +3,7 @@
 use super::{
     exports::{self, ExportAsker},
     measured_transfer, opt_out_proofs,
+    own_addresses::OwnAddresses,
     peer_transfers::{self, PeerQuestion},
     probes_told::{self, ProbesAsker},
     query::{MeasureError, MeasureReply, NoProbesError, Reply},
@@ -106,8 +107,8 @@ pub enum RowsAsker {
 /// All executor of one node, and the ways by which their answers come back.
 pub struct Executor {
     web: WebClients,
-    /// Addresses of our own: as others see us, and of this machine's interfaces.
-    own: (Vec<IpAddr>, Vec<IpAddr>),
+    /// Addresses of our own that the configuration does not have.
+    own: OwnAddresses,
     probe: ProbeKind,
     store: Store,
     swarm: Option<SwarmHandle>,
@@ -174,8 +175,8 @@ impl Executor {
         });
         let (transfer_turns, lending) = (Arc::new(Semaphore::new(MAX_TRANSFERS)), Arc::new(Semaphore::new(MAX_LENT)));
         let executor = Executor {
+            own: OwnAddresses::new(web.seen_at.clone()),
             web,
-            own: (Vec::new(), Vec::new()),
             probe,
             store,
             swarm,
@@ -200,7 +201,7 @@ impl Executor {
 
     /// Another key for fingerprints: the swarm that let us in has one.
     pub fn set_web(&mut self, web: WebClients) {
-        web.seen_at.set(&self.web.seen_at.get());
+        self.own.tell(web.seen_at.clone());
         self.web = web;
     }
 
@@ -242,28 +243,25 @@ impl Executor {
 
     /// Others see us at these addresses, so no server is looked for there.
     pub fn is_seen_at(&mut self, own: &[IpAddr]) {
-        self.own.0 = own.to_vec();
-        self.set_own();
+        self.own.seen(own);
     }
 
-    /// Neither is one at the addresses of this machine's interfaces, which may change while it runs. Ranges that the operator opened are left
-    /// out: a laboratory's servers may be on this machine.
+    /// Neither is one at the addresses of this machine's interfaces and in their IPv6 networks, which may change while it runs. Ranges that the
+    /// operator opened are left out: a laboratory's servers may be on this machine.
     pub fn look_at_interfaces(&mut self, opened: &[IpNetwork]) {
-        self.interfaces_are(machine::interface_addresses(), opened);
+        self.own.interfaces(machine::interfaces(), opened);
     }
 
-    /// The machine's interfaces have these addresses; none if the system does not tell now: then they are as it told them last.
-    fn interfaces_are(&mut self, told: Option<Vec<IpAddr>>, opened: &[IpNetwork]) {
-        let Some(mut here) = told else { return };
-        here.retain(|address| !opened.iter().any(|range| range.contains(*address)));
-        if here != self.own.1 {
-            self.own.1 = here;
-            self.set_own();
+    /// Nor where the names lead under which the operator says that others reach us: they are looked up, now and again.
+    pub fn look_up_own_names(&mut self, advertised: &[String]) {
+        for name in self.own.due(advertised, Instant::now()) {
+            let (own, resolver) = (self.own.clone(), self.web.resolver.clone());
+            self.spawn(TaskKind::Resolve, None, async move {
+                let found = name.look_up(&resolver).await;
+                own.looked_up(name, found, Instant::now());
+                None
+            });
         }
-    }
-
-    fn set_own(&self) {
-        self.web.seen_at.set(&[&self.own.0[..], &self.own.1].concat());
     }
 
     /// Which addresses these are; it is kept as it is now.

@@ -14,6 +14,7 @@
 //! * `memory_limit`: is more memory used than may be; `metered_line`: does the default route go over a line whose bytes cost money;
 //! * `reload`: what SIGHUP has read again;
 //! * [`recent_events`]: the newest messages of the log, for the page;
+//! * `own_addresses`: where this access point is besides what its configuration says, for no server is asked there;
 //! * `pins`: the subnets that the operator keeps here;
 //! * [`visits`]: what owners of web sites are told of its limits;
 //! * `told_totals`: totals that were told before a restart, which answer after it until as much is known again;
@@ -48,6 +49,7 @@ pub(crate) mod memory_limit;
 pub(crate) mod metered_line;
 pub mod metrics;
 mod opt_out_proofs;
+mod own_addresses;
 mod peer_transfers;
 mod persisted_state;
 mod pins;

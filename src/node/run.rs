@@ -232,6 +232,7 @@ fn begun_executor(
 ) -> Result<(Executor, Inbox), NodeError> {
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
     executor.look_at_interfaces(&config.crawl.allow_ranges);
+    executor.look_up_own_names(&config.swarm.advertise);
     executor.set_snapshots(snapshots.clone());
     executor.set_request_log(setup::request_log(config)?, config.log.requests.then(|| config.requests_directory()));
     Ok((executor, inbox))
@@ -520,6 +521,7 @@ impl Daemon {
     /// Has the disk measured, and the members and their addresses kept for the next start if they have changed.
     fn remember(&mut self) {
         self.executor.look_at_interfaces(&self.config.crawl.allow_ranges);
+        self.executor.look_up_own_names(&self.config.swarm.advertise);
         if !self.measuring {
             self.measuring = self.housekeeping.give(Chore::Measure);
         }

@@ -6,6 +6,7 @@ use super::{
     error::NodeError,
     images::{self, Reading},
     keyfile::{self, NodeIdentity},
+    own_addresses::literals,
     persisted_state::PersistedState,
 };
 use crate::io::{
@@ -106,7 +107,7 @@ fn further_prefix(extra: &super::config::ExtraPrefix) -> FurtherPrefix {
 pub fn own_addresses(config: &Config) -> Vec<IpAddr> {
     let mut own: Vec<IpAddr> = config.crawl.source_address.into_iter().collect();
     for address in config.swarm.advertise.iter().chain(&config.swarm.listen) {
-        own.extend(address.split('/').filter_map(|part| part.parse::<IpAddr>().ok()).filter(|ip| !ip.is_unspecified()));
+        own.extend(literals(address));
     }
     own.sort_unstable();
     own.dedup();
@@ -177,7 +178,7 @@ pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, N
     let source_address = config.crawl.source_address;
     let user_agent = config.user_agent();
     let from = config.contact.clone().filter(|contact| contact.contains('@'));
-    let (rate, unread) = (config.allowance.crawl_rate, config.allowance.unread_at_each(config.crawl.max_parallel));
+    let (rate, unread) = (config.allowance.crawl_rate, config.allowance.unread_at_each(config.max_parallel()));
     let (agent, evaluate) = (user_agent.clone(), config.crawl.evaluation);
     let fetcher = FetcherConfig { user_agent: agent, from, source_address, limits, key, evaluate, rate, unread };
     let resolver = ResolverConfig {
@@ -304,7 +305,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
         politeness: Politeness {
             min_delay: millis(crawl.min_delay),
             factor: u64::from(crawl.delay_factor),
-            parallel: crawl.max_parallel as usize,
+            parallel: config.max_parallel() as usize,
             per_block: crawl.max_parallel_per_subnet as usize,
         },
         policy: policy_of(config),
@@ -335,7 +336,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
             dead_after: millis(timers.dead_after),
             replace_voter_after: millis(timers.replace_voter_after),
             vote_after: millis(timers.vote_after),
-            singly: crawl.allow_ranges.iter().map(|range| (*range).into()).collect(),
+            singly: crawl.laboratories().map(Subnet::from).collect(),
             without: None,
             lease: millis(timers.lease),
         },

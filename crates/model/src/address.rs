@@ -4,11 +4,11 @@
 //! NAT64, 6to4, Teredo) is judged by what it carries, because that is where the packets go in the end.
 
 use crate::subnet::Subnet;
-use ipnetwork::IpNetwork;
+use ipnetwork::{IpNetwork, Ipv6Network};
 use serde::{Deserialize, Serialize};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
 /// The ports that web servers are expected on; others are refused, so that no member can be made to knock at mail or SSH.
@@ -63,6 +63,9 @@ pub enum AddressError {
     /// The port is not one of those allowed.
     #[error("port {0} is not among the allowed ports")]
     Port(u16),
+    /// In an IPv6 network of the access point, where its neighbours are that a router's firewall protects from everybody else.
+    #[error("an address in the IPv6 network of this machine")]
+    OwnNetwork,
 }
 
 impl AddressError {
@@ -83,35 +86,75 @@ impl AddressError {
             AddressError::Reserved => "reserved",
             AddressError::Denied => "denied",
             AddressError::Own => "own",
+            AddressError::OwnNetwork => "own-network",
             AddressError::Port(_) => "port",
         }
     }
 }
 
+/// An IPv6 network of one customer, or one of his local networks, is this long; machines in it are neighbours.
+const LOCAL_V6: u8 = 64;
+
+/// No local network is larger; that of a tunnel's interface may be all of IPv6.
+const MIN_LOCAL_V6: u8 = 32;
+
 /// Addresses of this access point that no configuration names: those of the router that it is behind, as others see it, and those of its
-/// machine's interfaces. Clones are the same.
+/// machine's interfaces; and its IPv6 networks. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub struct SeenAt(Arc<RwLock<Vec<IpAddr>>>);
+pub struct SeenAt(Arc<RwLock<Seen>>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    addresses: Vec<IpAddr>,
+    networks: Vec<Ipv6Network>,
+}
 
 impl SeenAt {
-    /// This access point is at these addresses, and no others.
-    pub fn set(&self, addresses: &[IpAddr]) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = addresses.iter().map(IpAddr::to_canonical).collect();
+    /// This access point is at these addresses, and its interfaces are in these networks, and no others. The /64 of each IPv6 address is a
+    /// network of its own, too. Those of IPv4 are not: in data centres many customers share one, and at home it is private.
+    pub fn set(&self, addresses: &[IpAddr], networks: &[IpNetwork]) {
+        let addresses: Vec<IpAddr> = addresses.iter().map(IpAddr::to_canonical).collect();
+        let of_interfaces = networks.iter().filter_map(|network| match network {
+            IpNetwork::V6(network) => local_v6(network.ip(), network.prefix()),
+            IpNetwork::V4(_) => None,
+        });
+        let around = addresses.iter().filter_map(|address| match address {
+            IpAddr::V6(address) => local_v6(*address, LOCAL_V6),
+            IpAddr::V4(_) => None,
+        });
+        let mut networks: Vec<Ipv6Network> = of_interfaces.chain(around).collect();
+        networks.sort_unstable();
+        networks.dedup();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Seen { addresses, networks };
     }
 
     /// Where it is.
     pub fn get(&self) -> Vec<IpAddr> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seen().addresses.clone()
+    }
+
+    fn seen(&self) -> RwLockReadGuard<'_, Seen> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn has(&self, address: IpAddr) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&address)
+        self.seen().addresses.contains(&address)
     }
+
+    fn is_near(&self, address: Ipv6Addr) -> bool {
+        self.seen().networks.iter().any(|network| network.contains(address))
+    }
+}
+
+/// The local network of an address with such a prefix.
+fn local_v6(address: Ipv6Addr, prefix: u8) -> Option<Ipv6Network> {
+    Ipv6Network::new(address, prefix.clamp(MIN_LOCAL_V6, LOCAL_V6)).ok()
 }
 
 impl PartialEq for SeenAt {
     fn eq(&self, other: &SeenAt) -> bool {
-        self.get() == other.get()
+        let seen = self.seen().clone();
+        seen == *other.seen()
     }
 }
 
@@ -124,9 +167,9 @@ pub struct AddressPolicy {
     pub allowed: Vec<IpNetwork>,
     /// Ranges that the operator denies; wins over `allowed`.
     pub denied: DeniedRanges,
-    /// The access point's own addresses, exactly; wins over `allowed`.
+    /// The access point's own addresses, exactly; wins over `allowed`. The rest of the /64 of one of IPv6 is refused unless it is allowed.
     pub own: Vec<IpAddr>,
-    /// The same, as others see it and as its interfaces have it.
+    /// The same, as others see it and as its interfaces have it, with its networks.
     pub seen_at: SeenAt,
     /// The ports that may be dialled. With an empty list nothing may.
     pub ports: Vec<u16>,
@@ -199,8 +242,18 @@ impl AddressPolicy {
         }
         match faces().find_map(special) {
             Some(refusal) => Err(refusal),
+            None if self.is_near(address) => Err(AddressError::OwnNetwork),
             None => Ok(()),
         }
+    }
+
+    /// Whether the address is in an IPv6 network of this access point. A home router gives global addresses to printers and the like, and lets
+    /// nobody in to them from outside; this access point is inside.
+    fn is_near(&self, address: IpAddr) -> bool {
+        let IpAddr::V6(address) = address else { return false };
+        let around =
+            |own: &IpAddr| matches!(own, IpAddr::V6(own) if local_v6(*own, LOCAL_V6).is_some_and(|network| network.contains(address)));
+        self.seen_at.is_near(address) || self.own.iter().any(around)
     }
 }
 

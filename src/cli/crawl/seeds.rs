@@ -182,7 +182,9 @@ impl Fates {
             return match why {
                 ResolveError::NoSuchName => "no such host".to_owned(),
                 ResolveError::ForbiddenAddress => {
-                    format!("address not allowed: {why} (crawl.allow_ranges or --allow-range opens a range)")
+                    format!(
+                        "address not allowed: {why}, or in the network of this machine (crawl.allow_ranges or --allow-range opens a range)"
+                    )
                 }
                 why => format!("no address: {why}"),
             };

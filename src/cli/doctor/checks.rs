@@ -52,7 +52,7 @@ pub(super) fn intent(config: &Config) -> Vec<String> {
         format!("It will crawl {hosts}, {} levels deep.", crawl.depth),
         format!(
             "It asks at most {} at once, each for one page at a time, and lets it rest for {} s or {} times as long as its answer took.",
-            counted(u64::from(crawl.max_parallel), "server"),
+            counted(u64::from(config.max_parallel()), "server"),
             config.pace().min_delay_ms as f64 / 1000.0,
             crawl.delay_factor
         ),

@@ -19,7 +19,7 @@ use tokio::{
 mod rebinding;
 
 /// What the server does with a question.
-enum Reply {
+pub(crate) enum Reply {
     /// Answers with these records; an empty list means that the name exists.
     Records(Vec<Record>),
     /// Answers with an error.
@@ -32,8 +32,8 @@ enum Reply {
     Silence,
 }
 
-struct Dns {
-    address: SocketAddr,
+pub(crate) struct Dns {
+    pub(crate) address: SocketAddr,
     asked: Arc<Mutex<Vec<(String, RecordType, IpAddr)>>>,
     _task: JoinSet<()>,
 }
@@ -90,7 +90,7 @@ async fn same_port() -> (UdpSocket, TcpListener) {
 }
 
 impl Dns {
-    async fn start(zone: impl Fn(&str, RecordType) -> Reply + Send + Sync + 'static) -> Dns {
+    pub(crate) async fn start(zone: impl Fn(&str, RecordType) -> Reply + Send + Sync + 'static) -> Dns {
         let (socket, listener) = same_port().await;
         let address = socket.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -138,7 +138,7 @@ fn name(text: &str) -> Name {
     Name::from_ascii(text).unwrap()
 }
 
-fn a(owner: &str, ttl: u32, address: &str) -> Record {
+pub(crate) fn a(owner: &str, ttl: u32, address: &str) -> Record {
     Record::from_rdata(name(owner), ttl, RData::A(A(address.parse().unwrap())))
 }
 
@@ -183,6 +183,22 @@ async fn the_smallest_allowed_address_is_pinned() {
     ] {
         assert_eq!(pinned(&dns, name).await, Ok((want.into(), 300_000)), "{name}");
     }
+}
+
+#[tokio::test]
+async fn all_addresses_of_a_family_are_found_whatever_may_be_contacted() {
+    let dns = Dns::start(|name, kind| match (name, kind) {
+        ("home.test.", RecordType::A) => Reply::Records(["10.0.0.1", "9.9.9.9"].map(|ip| a(name, 300, ip)).into()),
+        ("home.test.", RecordType::AAAA) => Reply::Records(vec![]),
+        _ => Reply::Code(ResponseCode::ServFail),
+    })
+    .await;
+    let policy = AddressPolicy { own: vec!["9.9.9.9".parse().unwrap()], ..AddressPolicy::default() };
+    let resolver = dns.resolver(policy);
+    let found = resolver.every_address(&host("home.test"), Family::Four).await.unwrap();
+    assert_eq!(found, ["10.0.0.1", "9.9.9.9"].map(|ip| ip.parse::<IpAddr>().unwrap()));
+    assert_eq!(resolver.every_address(&host("home.test"), Family::Six).await, Ok(Vec::new()));
+    assert_eq!(resolver.every_address(&host("other.test"), Family::Four).await, Err(ResolveError::ServerFailed));
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ pub(super) const MAX_ASKED: usize = 3;
 /// How long a round may take.
 const ROUND: Duration = Duration::from_secs(12);
 
-/// An address at which we were reached is given up if it was not for so long.
+/// An address at which we were reached, or seen, is given up if it was not for so long.
 const HOLDS_FOR: Duration = Duration::from_secs(3600);
 
 /// The next round comes so long after one in which we were reached, were not, or nobody answered.
@@ -37,14 +37,16 @@ pub(super) struct Checks {
     state: Reached,
     /// Where we are reached, until when that holds, and by whom.
     confirmed: BTreeMap<Multiaddr, (Instant, Vec<PeerId>)>,
-    /// Addresses that members see us at.
-    own: BTreeSet<IpAddr>,
+    /// Addresses that members see us at, and until when that holds.
+    own: BTreeMap<IpAddr, Instant>,
     answers: Vec<Answer>,
     /// Members that were asked in the last round.
     asked: usize,
     /// When the present round ends.
     ends: Option<Instant>,
     next: Instant,
+    /// When the next one comes if nobody answers.
+    unanswered: Duration,
 }
 
 fn is_global(address: IpAddr) -> bool {
@@ -57,11 +59,12 @@ impl Checks {
         Checks {
             state: Reached::Unknown,
             confirmed: BTreeMap::new(),
-            own: BTreeSet::new(),
+            own: BTreeMap::new(),
             answers: Vec::new(),
             asked: 0,
             ends: None,
             next: now,
+            unanswered: AGAIN_UNANSWERED,
         }
     }
 
@@ -82,9 +85,11 @@ impl Checks {
         self.state = Reached::Behind;
     }
 
-    /// So many members were asked.
-    pub(super) fn begin(&mut self, now: Instant, members: usize) {
+    /// So many members were asked whether they reach us at these ports; without any, where they see us.
+    pub(super) fn begin(&mut self, now: Instant, members: usize, ports: &[Port]) {
         self.asked = members;
+        // Members of earlier versions do not answer that.
+        self.unanswered = if ports.is_empty() { AGAIN_NOT_REACHED } else { AGAIN_UNANSWERED };
         self.answers.clear();
         self.ends = Some(now + ROUND);
     }
@@ -102,6 +107,7 @@ impl Checks {
     /// Looks at the clock. `open`: answers that are still awaited.
     pub(super) fn tick(&mut self, now: Instant, open: usize) {
         self.confirmed.retain(|_, (until, _)| now < *until);
+        self.own.retain(|_, until| now < *until);
         if self.confirmed.is_empty() && self.state == Reached::Public {
             self.state = Reached::Unknown;
         }
@@ -123,7 +129,7 @@ impl Checks {
         // One of several may be wrong, or lie: two are believed, or the only one that there is to ask.
         let enough = asked.min(2);
         if answers.len() < enough.max(1) {
-            self.next = now + AGAIN_UNANSWERED;
+            self.next = now + self.unanswered;
             return;
         }
         let mut tried: BTreeMap<(IpAddr, Port), Vec<PeerId>> = BTreeMap::new();
@@ -134,11 +140,14 @@ impl Checks {
                 tried.entry((answer.seen, *port)).or_default().extend(reached.then_some(answer.from));
             }
         }
-        self.own = seen.iter().filter(|(_, count)| **count >= enough).map(|(address, _)| *address).collect();
+        let own: BTreeSet<IpAddr> = seen.iter().filter(|(_, count)| **count >= enough).map(|(address, _)| *address).collect();
+        // If members do not agree, or came by the other family, it is where it was last.
+        self.own.retain(|known, _| !own.iter().any(|new| new.is_ipv4() == known.is_ipv4()));
+        self.own.extend(own.iter().map(|address| (*address, now + HOLDS_FOR)));
         let families: BTreeSet<bool> = seen.keys().map(IpAddr::is_ipv4).collect();
         let is_four = |address: &Multiaddr| matches!(address.iter().next(), Some(libp2p::multiaddr::Protocol::Ip4(_)));
         self.confirmed.retain(|address, _| !families.contains(&is_four(address)));
-        let confirmed = tried.into_iter().filter(|((seen, _), by)| by.len() >= enough.max(1) && self.own.contains(seen));
+        let confirmed = tried.into_iter().filter(|((seen, _), by)| by.len() >= enough.max(1) && own.contains(seen));
         self.confirmed.extend(confirmed.map(|((seen, port), by)| (port.at(seen), (now + HOLDS_FOR, by))));
         (self.state, self.next) =
             if self.confirmed.is_empty() { (Reached::Behind, now + AGAIN_NOT_REACHED) } else { (Reached::Public, now + AGAIN_REACHED) };
@@ -160,8 +169,8 @@ impl Checks {
     }
 
     /// The addresses that members see us at.
-    pub(super) fn own(&self) -> &BTreeSet<IpAddr> {
-        &self.own
+    pub(super) fn own(&self) -> impl Iterator<Item = IpAddr> {
+        self.own.keys().copied()
     }
 }
 
@@ -174,7 +183,7 @@ mod tests {
     /// A round in which members see us at these addresses, and reach us or not.
     fn round(checks: &mut Checks, now: Instant, answers: &[(&str, bool)]) -> Vec<String> {
         assert!(checks.is_due(now, 2));
-        checks.begin(now, answers.len().max(1));
+        checks.begin(now, answers.len().max(1), &PORTS);
         for (seen, reached) in answers {
             let answer = DialedBack { seen: Some(seen.parse().unwrap()), reached: vec![*reached; 2] };
             checks.answered(PeerId::random(), &PORTS, answer);
@@ -190,13 +199,13 @@ mod tests {
         let mut checks = Checks::new(now);
         assert_eq!(at(&checks), Reached::Unknown);
         assert_eq!(round(&mut checks, now, &[("1.1.1.1", true)]), ["/ip4/1.1.1.1/tcp/4817", "/ip4/1.1.1.1/udp/4817/quic-v1"]);
-        assert_eq!((at(&checks), checks.own().len()), (Reached::Public, 1));
+        assert_eq!((at(&checks), checks.own().count()), (Reached::Public, 1));
         let now = now + AGAIN_REACHED;
         assert!(round(&mut checks, now, &[("1.1.1.1", true), ("1.1.1.1", false)]).is_empty());
         assert_eq!(at(&checks), Reached::Behind);
         let now = now + AGAIN_NOT_REACHED;
         assert_eq!(round(&mut checks, now, &[("1.1.1.1", true), ("1.1.1.1", true), ("9.9.9.9", false)]).len(), 2);
-        assert_eq!(checks.own().iter().collect::<Vec<_>>(), [&"1.1.1.1".parse::<IpAddr>().unwrap()], "one alone does not say where we are");
+        assert_eq!(checks.own().collect::<Vec<_>>(), ["1.1.1.1".parse::<IpAddr>().unwrap()], "one alone does not say where we are");
     }
 
     #[test]
@@ -207,11 +216,11 @@ mod tests {
         assert_eq!(checks.state(), Reached::Behind);
         // The others are kept from answering.
         let now = now + AGAIN_NOT_REACHED;
-        checks.begin(now, 3);
+        checks.begin(now, 3, &PORTS);
         checks.answered(PeerId::random(), &PORTS, DialedBack { seen: Some("9.9.9.9".parse().unwrap()), reached: vec![true; 2] });
         checks.tick(now, 0);
         assert_eq!((checks.state(), checks.confirmed().count()), (Reached::Behind, 0));
-        assert!(!checks.own().contains(&"9.9.9.9".parse::<IpAddr>().unwrap()));
+        assert!(!checks.own().any(|own| own == "9.9.9.9".parse::<IpAddr>().unwrap()));
     }
 
     #[test]
@@ -237,12 +246,43 @@ mod tests {
     }
 
     #[test]
+    fn where_we_are_seen_holds_until_members_agree_on_another_address_of_that_family_or_for_an_hour() {
+        let begun = Instant::now();
+        let mut checks = Checks::new(begun);
+        let own = |checks: &Checks| checks.own().map(|own| own.to_string()).collect::<Vec<_>>();
+        round(&mut checks, begun, &[("1.1.1.1", false), ("1.1.1.1", false)]);
+        let now = begun + AGAIN_NOT_REACHED;
+        round(&mut checks, now, &[("8.8.8.8", false), ("9.9.9.9", false)]);
+        assert_eq!(own(&checks), ["1.1.1.1"], "each says something else");
+        let now = now + AGAIN_NOT_REACHED;
+        round(&mut checks, now, &[("2606:4700::1", false), ("2606:4700::1", false)]);
+        assert_eq!(own(&checks), ["1.1.1.1", "2606:4700::1"], "the members of this round have IPv6");
+        checks.tick(begun + HOLDS_FOR, 0);
+        assert_eq!(own(&checks), ["2606:4700::1"], "nobody has said so for an hour");
+        round(&mut checks, begun + HOLDS_FOR, &[("2606:4700::2", false), ("2606:4700::2", false)]);
+        assert_eq!(own(&checks), ["2606:4700::2"]);
+    }
+
+    #[test]
+    fn who_listens_nowhere_learns_where_it_is_and_asks_seldom_if_nobody_answers() {
+        let now = Instant::now();
+        let mut checks = Checks::new(now);
+        checks.begin(now, 1, &[]);
+        checks.tick(now, 0);
+        assert!(!checks.is_due(now + AGAIN_UNANSWERED, 1) && checks.is_due(now + AGAIN_NOT_REACHED, 1));
+        checks.begin(now, 1, &[]);
+        checks.answered(PeerId::random(), &[], DialedBack { seen: Some("1.1.1.1".parse().unwrap()), reached: Vec::new() });
+        checks.tick(now, 0);
+        assert_eq!((checks.own().count(), checks.confirmed().count(), checks.state()), (1, 0, Reached::Behind));
+    }
+
+    #[test]
     fn answers_that_do_not_fit_and_second_ones_are_left_aside() {
         let now = Instant::now();
         let mut checks = Checks::new(now);
         let (peer, seen) = (PeerId::random(), Some("1.1.1.1".parse().unwrap()));
         checks.answered(peer, &PORTS, DialedBack { seen, reached: vec![true; 2] });
-        checks.begin(now, 1);
+        checks.begin(now, 1, &PORTS);
         checks.answered(peer, &PORTS, DialedBack { seen, reached: vec![true; 5] });
         checks.answered(peer, &PORTS, DialedBack::nothing());
         checks.tick(now, 0);

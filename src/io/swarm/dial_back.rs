@@ -8,12 +8,12 @@
 
 use super::{
     dialling::Dialable,
-    port::Port,
+    port::{Port, may_be_named},
     rate::TokenBucket,
     transport::{self, Line},
 };
 use libp2p::{
-    Multiaddr, PeerId, Transport,
+    PeerId, Transport,
     core::{
         Endpoint,
         transport::{DialOpts, PortUse},
@@ -56,7 +56,7 @@ const READERS_AT_ONCE: u32 = 4;
 /// Peers whose questions are counted.
 const MAX_ASKING: usize = 4096;
 
-/// "Do you reach me at these ports?" Without ports: "are you there?"
+/// "Do you reach me at these ports?" Without ports: "are you there, and where do you see me?"
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DialBack {
     /// At most [`MAX_PORTS`].
@@ -145,7 +145,7 @@ impl DialBacks {
     ) -> impl Future<Output = DialedBack> + Send + use<> {
         let (line, under_way) = (self.line.clone(), UnderWay::begin(under_way));
         async move {
-            let tries = question.ports.into_iter().map(|port| reaches(line.clone(), peer, port.at(from)));
+            let tries = question.ports.into_iter().map(|port| reaches(line.clone(), peer, from, port));
             let reached = libp2p::futures::future::join_all(tries).await;
             drop(under_way);
             DialedBack { seen: Some(from), reached }
@@ -169,8 +169,12 @@ impl Drop for UnderWay {
     }
 }
 
-/// Whether this peer, with its key, answers at this address.
-async fn reaches(line: Line, peer: PeerId, address: Multiaddr) -> bool {
+/// Whether this peer, with its key, answers at this port there. Others may share its address, so other services' ports are not tried.
+async fn reaches(line: Line, peer: PeerId, from: IpAddr, port: Port) -> bool {
+    if !may_be_named(port.number()) {
+        return false;
+    }
+    let address = port.at(from);
     let Ok(mut transport) = transport::direct(&Keypair::generate_ed25519(), line) else { return false };
     let Ok(dial) = transport.dial(address, DialOpts { role: Endpoint::Dialer, port_use: PortUse::New }) else { return false };
     matches!(tokio::time::timeout(TRIED_FOR, dial).await, Ok(Ok((answered, _))) if answered == peer)
@@ -202,6 +206,20 @@ mod tests {
         let knock = tokio::time::timeout(Duration::from_millis(200), victim.accept()).await;
         assert!(knock.is_err(), "{knock:?}");
         assert!(dial_backs.answer(peer, [1, 1, 1, 1].into(), DialBack { ports: vec![port; MAX_PORTS + 1] }, now + ONE_EACH).is_none());
+    }
+
+    #[tokio::test]
+    async fn at_ports_of_other_services_nothing_is_tried_for_others_share_the_address() {
+        let (counters, here) = (Arc::<SwarmCounters>::default(), IpAddr::from([127, 0, 0, 1]));
+        let mut dial_backs = DialBacks::new(None, None, Dialable::new(&[], std::iter::empty(), counters.clone()));
+        let tried = || counters.dials_forbidden.load(Ordering::Relaxed);
+        let (peer, now) = (PeerId::random(), Instant::now());
+        let ports = [22, 25, 443, 1023].map(Port::Tcp);
+        let answer = dial_backs.answer(peer, here, DialBack { ports: ports.to_vec() }, now).unwrap().await;
+        assert_eq!(answer, DialedBack { seen: Some(here), reached: vec![false; 4] });
+        assert_eq!(tried(), 0, "each attempt at an address like this is counted");
+        dial_backs.answer(peer, here, DialBack { ports: vec![Port::Tcp(1024)] }, now).unwrap().await;
+        assert_eq!(tried(), 1);
     }
 
     #[test]

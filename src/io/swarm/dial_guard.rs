@@ -6,6 +6,7 @@
 use super::{
     dialling::{Dialable, plain},
     messages::{SwarmCounters, count},
+    port::may_be_named,
     rate::TokenBucket,
 };
 use libp2p::{
@@ -41,9 +42,6 @@ const MAX_PEERS: usize = 1024;
 /// and one in its own network.
 const MAX_ADDRESSES: usize = 20;
 const MAX_HOSTS: usize = 3;
-
-/// Ports below this are other services', mail for example.
-const FIRST_PORT: u16 = 1024;
 
 /// Addresses that are to be told to libp2p.
 const MAX_CANDIDATES: usize = 16;
@@ -101,7 +99,7 @@ impl DialGuard {
         // Those that may not be dialled are refused by the transports; a peer names those of its own network, too.
         let permitted = places.iter().filter(|place| self.dialable.check(place.ip()).is_ok());
         let hosts: BTreeSet<IpAddr> = permitted.clone().map(SocketAddr::ip).collect();
-        if hosts.is_empty() || hosts.len() > MAX_HOSTS || permitted.into_iter().any(|place| place.port() < FIRST_PORT) {
+        if hosts.is_empty() || hosts.len() > MAX_HOSTS || !permitted.into_iter().all(|place| may_be_named(place.port())) {
             return Err(GuardError::Nowhere);
         }
         // What is refused takes nothing from others.

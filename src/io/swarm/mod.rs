@@ -49,6 +49,7 @@ pub use identity::{access_point_of, access_point_of_seed, peer_id_of};
 pub use messages::{AskError, Reachability, Reached, SwarmCommand, SwarmCounters, SwarmEvent, SwarmHandle, TellError};
 pub use meter::SwarmMeter;
 pub use outside::{OutsideError, SeenFrom, seen_from};
+pub use port::MIN_PORT;
 pub use protocol::PROTOCOL;
 pub use public::{Reader, ReaderConfig, ask_public, ask_public_with};
 pub use run::Swarm;

@@ -4,6 +4,14 @@ use libp2p::{Multiaddr, multiaddr::Protocol};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
+/// Ports below this are other services', mail for example. Behind an address that many share, nobody may have others connect to those.
+pub const MIN_PORT: u16 = 1024;
+
+/// Whether a port that somebody else names may be dialled.
+pub(super) fn may_be_named(port: u16) -> bool {
+    port >= MIN_PORT
+}
+
 /// A port where somebody says to listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) enum Port {
@@ -22,6 +30,12 @@ impl Port {
             (Protocol::Udp(port), Some(Protocol::QuicV1)) => Some(Port::Quic(port)),
             _ => None,
         }
+    }
+
+    /// Its number.
+    pub(super) fn number(self) -> u16 {
+        let (Port::Tcp(number) | Port::Quic(number)) = self;
+        number
     }
 
     /// The multiaddr of this port.

@@ -28,6 +28,7 @@ use libp2p::{
         dial_opts::{DialOpts, PeerCondition},
     },
 };
+use nearcrawl_model::access_point::AccessPoint;
 use rand::seq::SliceRandom;
 use std::{
     collections::{BTreeSet, HashMap},
@@ -206,10 +207,14 @@ impl Reach {
         channel: ResponseChannel<DialedBack>,
         now: Instant,
     ) {
-        let from = self.ways.from(&peer, connection).filter(|_| !question.ports.is_empty());
+        let from = self.ways.from(&peer, connection);
         let answers = self.answers.0.clone();
+        if question.ports.is_empty() {
+            // A member that cannot be reached learns where it is.
+            let seen = from.filter(|_| self.members.contains(&peer));
+            let _ = libp2p.behaviour_mut().dial_back.send_response(channel, DialedBack { seen, ..DialedBack::nothing() });
         // If the swarm has ended, nobody waits for the answer.
-        if self.members.contains(&peer)
+        } else if self.members.contains(&peer)
             && let Some(answer) = from.and_then(|from| self.dial_backs.answer(peer, from, question.clone(), now))
         {
             count(&self.counters.dialled_back);
@@ -250,15 +255,25 @@ impl Reach {
         self.news(libp2p, now)
     }
 
+    /// Whether others reach us. What the operator says of it is not put to the test.
+    fn state(&self) -> Reached {
+        if self.announce.is_empty() { self.checks.state() } else { Reached::Public }
+    }
+
+    /// Whether what members found out is told to others, and not what the operator says.
+    fn finds_out(&self) -> bool {
+        self.announce.is_empty()
+    }
+
     /// Asks members whether they reach us, when it is time.
     fn check(&mut self, libp2p: &mut Libp2p, now: Instant) {
         let open = self.open.values().filter(|open| matches!(open, Open::Check(..))).count();
         self.checks.tick(now, open);
         let ports: BTreeSet<Port> = libp2p.listeners().filter(|address| !is_circuit(address)).filter_map(Port::of).collect();
+        // Who is not reached, or says itself where, asks all the same: it must know its own address, so as to ask no server there.
         if !self.listens {
-            return self.checks.listens_nowhere();
-        }
-        if !self.announce.is_empty() || ports.is_empty() {
+            self.checks.listens_nowhere();
+        } else if ports.is_empty() {
             return;
         }
         let ports: Vec<Port> = ports.into_iter().take(MAX_PORTS).collect();
@@ -266,7 +281,7 @@ impl Reach {
         if !self.checks.is_due(now, asked.len()) {
             return;
         }
-        self.checks.begin(now, asked.len());
+        self.checks.begin(now, asked.len(), &ports);
         for peer in asked {
             let question = Arrived::of(DialBack { ports: ports.clone() });
             let id = libp2p.behaviour_mut().dial_back.send_request(&peer, question);
@@ -293,7 +308,7 @@ impl Reach {
             let id = libp2p.behaviour_mut().dial_back.send_request(&relay, Arrived::of(DialBack { ports: Vec::new() }));
             self.open.insert(id, Open::Relay(relay));
         }
-        let wanted = if self.announce.is_empty() { self.reservations.wanted(self.checks.state()) } else { 0 };
+        let wanted = if self.finds_out() { self.reservations.wanted(self.checks.state()) } else { 0 };
         if wanted > 0 {
             let mut free = Vec::new();
             for (peer, ways) in self.ways.direct().filter(|(peer, ways)| ways.relays && self.members.contains(peer)) {
@@ -314,7 +329,7 @@ impl Reach {
 
     /// By a connection with QUIC its other end sees at which address our router lets others in, and the router keeps that address for us.
     fn show_hole(&mut self, libp2p: &mut Libp2p, known: &HashMap<PeerId, Vec<Multiaddr>>, now: Instant) {
-        if !self.quic || now < self.next_quic || self.checks.state() != Reached::Behind {
+        if !self.quic || now < self.next_quic || self.state() != Reached::Behind {
             return;
         }
         let relays = || self.ways.direct().filter(|(peer, _)| self.reservations.is_held(peer));
@@ -347,7 +362,8 @@ impl Reach {
 
     /// Tells libp2p at which addresses we are reached, and the daemon, if it is news.
     fn news(&mut self, libp2p: &mut Libp2p, now: Instant) -> Option<Reachability> {
-        let confirmed: BTreeSet<Multiaddr> = self.checks.confirmed().chain(&self.announce).cloned().collect();
+        let found_out = self.checks.confirmed().filter(|_| self.finds_out());
+        let confirmed: BTreeSet<Multiaddr> = found_out.chain(&self.announce).cloned().collect();
         if confirmed != self.external {
             for gone in self.external.difference(&confirmed) {
                 libp2p.remove_external_address(gone);
@@ -367,11 +383,11 @@ impl Reach {
             return None;
         }
         let news = Reachability {
-            reached: if self.announce.is_empty() { self.checks.state() } else { Reached::Public },
+            reached: self.state(),
             addresses: self.addresses(libp2p).iter().map(|address| named(address, self.me)).collect(),
             relays: self.reservations.granted_by().filter_map(|(relay, _)| super::access_point_of(relay)).collect(),
-            confirmed: self.checks.confirmed_by().map(|(address, by)| (named(address, self.me), by)).collect(),
-            own: self.checks.own().iter().copied().collect(),
+            confirmed: self.confirmed_by(),
+            own: self.checks.own().collect(),
             relays_for_others: offers,
             relayed: self.ways.relayed().filter(|peer| self.members.contains(peer)).filter_map(super::access_point_of).collect(),
         };
@@ -380,6 +396,12 @@ impl Reach {
         }
         self.told = (news.clone(), now);
         Some(news)
+    }
+
+    /// Where members reached us, and which.
+    fn confirmed_by(&self) -> Vec<(String, Vec<AccessPoint>)> {
+        let found_out = self.checks.confirmed_by().filter(|_| self.finds_out());
+        found_out.map(|(address, by)| (named(address, self.me), by)).collect()
     }
 
     /// Where others are told to reach us, the best first.

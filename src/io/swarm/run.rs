@@ -68,6 +68,8 @@ const SHUT_OUT_FOR: Duration = Duration::from_secs(3600);
 const READ_REFUSAL_WITHIN: Duration = Duration::from_secs(1);
 /// How long a reader may stay connected.
 const READER_STAYS: Duration = Duration::from_secs(60);
+/// It is hung up on before that if others have no room and it has asked nothing for so long.
+const READER_IDLE: Duration = Duration::from_secs(10);
 /// How often time is looked at.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -203,7 +205,7 @@ pub(super) struct Runner {
     pub(super) brief: BriefStreams,
     brief_events: mpsc::Receiver<BriefEvent>,
     pub(super) tickets: HashMap<Ticket, OpenRequest>,
-    pub(super) public_tickets: HashMap<Ticket, ResponseChannel<PublicResponse>>,
+    pub(super) public_tickets: HashMap<Ticket, (PeerId, ResponseChannel<PublicResponse>)>,
     pub(super) next_ticket: u64,
     dials: HashMap<ConnectionId, String>,
     diagnoses: Diagnoses,
@@ -272,7 +274,10 @@ impl Runner {
             SwarmCommand::Answer { ticket, response } => self.answer(ticket, response),
             SwarmCommand::Publish(gossip) => self.publish(&gossip),
             SwarmCommand::AnswerPublic { ticket, response } => {
-                if let Some(channel) = self.public_tickets.remove(&ticket) {
+                if let Some((peer, channel)) = self.public_tickets.remove(&ticket) {
+                    if let Some(state) = self.peers.get_mut(&peer) {
+                        state.heard = Instant::now();
+                    }
                     let _ = self.libp2p.behaviour_mut().public.send_response(channel, response);
                 }
             }
@@ -524,7 +529,7 @@ impl Runner {
             }
             open
         });
-        self.public_tickets.retain(|_, channel| channel.is_open());
+        self.public_tickets.retain(|_, (_, channel)| channel.is_open());
         let expired = before - self.tickets.len() - self.public_tickets.len();
         self.counters.tickets_expired.fetch_add(expired as u64, Ordering::Relaxed);
         let late = |open: &OpenQuestion| open.brief.as_ref().is_some_and(|(until, _)| now >= *until);
@@ -561,11 +566,23 @@ impl Runner {
         }
         self.peers.retain(|_, state| state.connected || !state.waiting.is_empty());
         self.look_at_reach(now);
+        self.show_idle_readers(now);
         while self.shut_out.front().is_some_and(|(since, _)| now.saturating_duration_since(*since) >= SHUT_OUT_FOR) {
             if let Some((_, peer)) = self.shut_out.pop_front() {
                 self.libp2p.behaviour_mut().blocked.unblock_peer(peer);
             }
         }
+    }
+
+    /// Readers that ask nothing make room if many strangers connect.
+    fn show_idle_readers(&mut self, now: Instant) {
+        let waits = |peer: &PeerId| self.public_tickets.values().any(|(asking, _)| asking == peer);
+        let is_idle =
+            |state: &Peer| state.connected && state.stage == Stage::Reader && now.saturating_duration_since(state.heard) >= READER_IDLE;
+        let idle = self.peers.iter().filter(|(peer, state)| is_idle(state) && !waits(peer));
+        let mut idle: Vec<(Instant, PeerId)> = idle.map(|(peer, state)| (state.since, *peer)).collect();
+        idle.sort_unstable();
+        self.libp2p.behaviour_mut().slots.idle(idle.into_iter().map(|(_, peer)| peer));
     }
 
     /// How others get to us may have changed.

@@ -218,11 +218,11 @@ impl Runner {
             return;
         };
         let now = Instant::now();
-        if let Some(state) = self.peers.get_mut(&peer)
-            && state.stage == Stage::Greeting
-            && !state.dialled
-        {
-            state.enter(Stage::Reader, now);
+        if let Some(state) = self.peers.get_mut(&peer) {
+            state.heard = now;
+            if state.stage == Stage::Greeting && !state.dialled {
+                state.enter(Stage::Reader, now);
+            }
         }
         if !self.public_rate.take(now) || self.public_tickets.len() >= MAX_PUBLIC_TICKETS {
             count(&self.counters.rate_limited);
@@ -234,7 +234,7 @@ impl Runner {
         }
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
-        self.public_tickets.insert(ticket, channel);
+        self.public_tickets.insert(ticket, (peer, channel));
         let remote = self.peers.get(&peer).and_then(|state| state.remote);
         self.outbox.push_back(SwarmEvent::PublicAsked { ticket, remote, request });
     }

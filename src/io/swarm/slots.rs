@@ -3,18 +3,19 @@
 use super::{
     members_only::Members,
     messages::{SwarmCounters, count},
+    ways::is_circuit,
 };
 use libp2p::{
     Multiaddr, PeerId,
     core::{Endpoint, transport::PortUse},
     multiaddr::Protocol,
     swarm::{
-        ConnectionClosed, ConnectionDenied, ConnectionId, FromSwarm, ListenFailure, NetworkBehaviour, THandler, THandlerInEvent,
-        THandlerOutEvent, ToSwarm, dummy,
+        CloseConnection, ConnectionClosed, ConnectionDenied, ConnectionId, DialFailure, FromSwarm, ListenFailure, NetworkBehaviour,
+        THandler, THandlerInEvent, THandlerOutEvent, ToSwarm, dummy,
     },
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     convert::Infallible,
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
@@ -24,8 +25,19 @@ use std::{
 /// From one address at least so many connections are taken; more if many are taken in all.
 const MIN_OF_ONE: u32 = 16;
 
-/// At least so many strangers may be connected at a time.
+/// At least so many strangers may be connected at a time, and from one address.
 const MIN_STRANGERS: u32 = 16;
+const MIN_STRANGERS_OF_ONE: u32 = 2;
+
+/// Of the slots of strangers one in so many is for those from places where members were: a member that comes back is a stranger until its key
+/// is known.
+const SHARE_KEPT: u32 = 4;
+
+/// One address may take one in so many of the slots of strangers.
+const SHARE_OF_ONE: u32 = 8;
+
+/// So many places where members were are remembered, the latest ones.
+const MAX_PLACES: usize = 1024;
 
 /// Why a connection is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,12 +50,75 @@ pub(super) enum SlotError {
     Strangers,
 }
 
+/// How many connections that others made are taken.
+struct MaxTaken {
+    /// From one address.
+    of_one: u32,
+    /// Of strangers.
+    strangers: u32,
+    /// Of strangers from one address at which no member was.
+    strangers_of_one: u32,
+}
+
+impl MaxTaken {
+    fn new(max_connections: u32) -> MaxTaken {
+        let strangers = (max_connections / 4).max(MIN_STRANGERS);
+        MaxTaken {
+            of_one: (max_connections / 8).max(MIN_OF_ONE),
+            strangers,
+            strangers_of_one: (strangers / SHARE_OF_ONE).max(MIN_STRANGERS_OF_ONE),
+        }
+    }
+
+    /// Of strangers, from all places like this one together.
+    fn strangers_like(&self, knows_place: bool) -> u32 {
+        if knows_place { self.strangers } else { self.strangers - self.strangers / SHARE_KEPT }
+    }
+
+    /// Of strangers from this place. Where one member was there may be several, behind one router; programs of this machine are the
+    /// operator's.
+    fn strangers_at(&self, place: IpAddr, knows_place: bool) -> u32 {
+        if place.is_loopback() {
+            self.of_one
+        } else if knows_place {
+            (self.of_one / 2).max(self.strangers_of_one)
+        } else {
+            self.strangers_of_one
+        }
+    }
+}
+
+/// The places where members were, with the order in which they were there last.
+#[derive(Default)]
+struct Places {
+    numbers: HashMap<IpAddr, u64>,
+    last: u64,
+}
+
+impl Places {
+    fn add(&mut self, place: IpAddr) {
+        self.last += 1;
+        self.numbers.insert(place, self.last);
+        if self.numbers.len() > MAX_PLACES
+            && let Some(oldest) = self.numbers.iter().min_by_key(|(_, number)| **number).map(|(place, _)| *place)
+        {
+            self.numbers.remove(&oldest);
+        }
+    }
+}
+
 /// Counts connections that others made to us.
 pub(super) struct Slots {
-    most_of_one: u32,
-    most_strangers: u32,
+    max: MaxTaken,
     connections: HashMap<ConnectionId, (Option<IpAddr>, Option<PeerId>)>,
     of_address: HashMap<IpAddr, u32>,
+    /// Connections that we made: where their peers are.
+    dialled: HashMap<ConnectionId, (IpAddr, PeerId)>,
+    places: Places,
+    /// Readers that have asked nothing for a while, the one that was longest here first.
+    idle: VecDeque<PeerId>,
+    /// Readers that make room for others.
+    closing: VecDeque<PeerId>,
     members: Members,
     counters: Arc<SwarmCounters>,
 }
@@ -52,10 +127,13 @@ impl Slots {
     /// Of so many connections in all.
     pub(super) fn new(max_connections: u32, members: Members, counters: Arc<SwarmCounters>) -> Slots {
         Slots {
-            most_of_one: (max_connections / 8).max(MIN_OF_ONE),
-            most_strangers: (max_connections / 4).max(MIN_STRANGERS),
+            max: MaxTaken::new(max_connections),
             connections: HashMap::new(),
             of_address: HashMap::new(),
+            dialled: HashMap::new(),
+            places: Places::default(),
+            idle: VecDeque::new(),
+            closing: VecDeque::new(),
             members,
             counters,
         }
@@ -64,6 +142,9 @@ impl Slots {
     /// This peer was let in.
     pub(super) fn let_in(&mut self, peer: PeerId) {
         self.members.let_in(peer);
+        let ours = self.dialled.values().filter(|(_, other)| *other == peer).map(|(place, _)| *place);
+        let its = self.connections.values().filter(|(_, other)| *other == Some(peer)).filter_map(|(place, _)| *place);
+        ours.chain(its).for_each(|place| self.places.add(place));
     }
 
     /// This peer is no member any more.
@@ -71,26 +152,56 @@ impl Slots {
         self.members.no_member(peer);
     }
 
+    /// These readers have asked nothing for a while, the one that was longest here first.
+    pub(super) fn idle(&mut self, readers: impl Iterator<Item = PeerId>) {
+        self.idle.clear();
+        self.idle.extend(readers);
+    }
+
+    fn is_stranger(&self, peer: Option<PeerId>) -> bool {
+        !peer.is_some_and(|peer| self.members.contains(&peer))
+    }
+
     fn take(&mut self, connection: ConnectionId, remote: &Multiaddr) -> Result<(), SlotError> {
         // A connection through a third member comes from no address.
-        let address = place_of(remote);
-        let of_address = address.and_then(|address| self.of_address.get(&address)).copied().unwrap_or(0);
-        if of_address >= self.most_of_one {
+        let place = place_of(remote);
+        let of_address = place.and_then(|place| self.of_address.get(&place)).copied().unwrap_or(0);
+        let knows_place = place.is_some_and(|place| place.is_loopback() || self.places.numbers.contains_key(&place));
+        let strangers = self.connections.values().filter(|(_, peer)| self.is_stranger(*peer));
+        let (mut all, mut here) = (0, 0);
+        for (at, _) in strangers {
+            all += 1;
+            here += u32::from(place.is_some() && *at == place);
+        }
+        if of_address >= self.max.of_one || place.is_some_and(|place| here >= self.max.strangers_at(place, knows_place)) {
             return Err(SlotError::Address);
         }
-        let is_member = |peer: &Option<PeerId>| peer.is_some_and(|peer| self.members.contains(&peer));
-        let strangers = self.connections.values().filter(|(_, peer)| !is_member(peer)).count();
-        if strangers as u64 >= u64::from(self.most_strangers) {
+        if all >= self.max.strangers_like(knows_place) && !self.make_room() {
             return Err(SlotError::Strangers);
         }
-        if let Some(address) = address {
-            self.of_address.insert(address, of_address + 1);
+        if let Some(place) = place {
+            *self.of_address.entry(place).or_default() += 1;
         }
-        self.connections.insert(connection, (address, None));
+        self.connections.insert(connection, (place, None));
         Ok(())
     }
 
+    /// Has the reader hung up on that was longest here and asks nothing, if there is one.
+    fn make_room(&mut self) -> bool {
+        while let Some(reader) = self.idle.pop_front() {
+            let its = self.connections.iter().filter(|(_, (_, peer))| *peer == Some(reader));
+            let its: Vec<ConnectionId> = its.map(|(connection, _)| *connection).collect();
+            if !its.is_empty() && self.is_stranger(Some(reader)) {
+                its.iter().for_each(|connection| self.free(connection));
+                self.closing.push_back(reader);
+                return true;
+            }
+        }
+        false
+    }
+
     fn free(&mut self, connection: &ConnectionId) {
+        self.dialled.remove(connection);
         let Some((Some(address), _)) = self.connections.remove(connection) else { return };
         if let Some(count) = self.of_address.get_mut(&address) {
             *count -= 1;
@@ -104,9 +215,12 @@ impl Slots {
 /// What counts as one address: of IPv6 the /64, for everybody has as many addresses in one as he likes.
 fn place_of(remote: &Multiaddr) -> Option<IpAddr> {
     match remote.iter().next()? {
+        // It is that of the member in between.
+        _ if is_circuit(remote) => None,
         Protocol::Ip4(address) => Some(address.into()),
         Protocol::Ip6(address) => match address.to_ipv4_mapped() {
             Some(mapped) => Some(mapped.into()),
+            None if address.is_loopback() => Some(address.into()),
             None => Some(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into()),
         },
         _ => None,
@@ -136,27 +250,35 @@ impl NetworkBehaviour for Slots {
         _: &Multiaddr,
         _: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        if let Some((_, known)) = self.connections.get_mut(&connection) {
+        if let Some((place, known)) = self.connections.get_mut(&connection) {
             *known = Some(peer);
+            // A member may have come from somewhere else.
+            if let Some(place) = place.filter(|_| self.members.contains(&peer)) {
+                self.places.add(place);
+            }
         }
         Ok(dummy::ConnectionHandler)
     }
 
     fn handle_established_outbound_connection(
         &mut self,
-        _: ConnectionId,
-        _: PeerId,
-        _: &Multiaddr,
+        connection: ConnectionId,
+        peer: PeerId,
+        remote: &Multiaddr,
         _: Endpoint,
         _: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
+        if let Some(place) = place_of(remote) {
+            self.dialled.insert(connection, (place, peer));
+        }
         Ok(dummy::ConnectionHandler)
     }
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
         match event {
             FromSwarm::ConnectionClosed(ConnectionClosed { connection_id, .. })
-            | FromSwarm::ListenFailure(ListenFailure { connection_id, .. }) => self.free(&connection_id),
+            | FromSwarm::ListenFailure(ListenFailure { connection_id, .. })
+            | FromSwarm::DialFailure(DialFailure { connection_id, .. }) => self.free(&connection_id),
             _ => {}
         }
     }
@@ -166,20 +288,24 @@ impl NetworkBehaviour for Slots {
     }
 
     fn poll(&mut self, _: &mut Context<'_>) -> Poll<ToSwarm<Self::ToSwarm, THandlerInEvent<Self>>> {
-        Poll::Pending
+        match self.closing.pop_front() {
+            Some(peer_id) => Poll::Ready(ToSwarm::CloseConnection { peer_id, connection: CloseConnection::All }),
+            None => Poll::Pending,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Connections from these addresses: which are taken, in a swarm of 128.
     fn tried(slots: &mut Slots, addresses: impl IntoIterator<Item = String>) -> Vec<Result<ConnectionId, SlotError>> {
+        static LAST: AtomicUsize = AtomicUsize::new(0);
         let here: Multiaddr = "/ip4/192.0.2.1/tcp/4817".parse().unwrap();
         let mut connect = |address: String| {
-            let connection = ConnectionId::new_unchecked(slots.connections.len() + 1000 * slots.of_address.len());
+            let connection = ConnectionId::new_unchecked(LAST.fetch_add(1, Ordering::Relaxed));
             let remote = format!("{address}/tcp/999").parse().unwrap();
             match slots.handle_pending_inbound_connection(connection, &here, &remote) {
                 Ok(()) => Ok(connection),
@@ -193,23 +319,52 @@ mod tests {
         Slots::new(128, Members::default(), Arc::default())
     }
 
+    /// How many of so many from an address are taken.
+    fn taken(slots: &mut Slots, number: usize, address: &str) -> usize {
+        tried(slots, (0..number).map(|_| address.to_owned())).iter().filter(|taken| taken.is_ok()).count()
+    }
+
+    /// The peer at the other end of a connection turns out to have this key.
+    fn is_of(slots: &mut Slots, connection: ConnectionId, peer: PeerId) {
+        let (here, remote) = ("/ip4/192.0.2.1/tcp/1".parse().unwrap(), "/ip4/198.51.100.1/tcp/1".parse().unwrap());
+        slots.handle_established_inbound_connection(connection, peer, &here, &remote).unwrap();
+    }
+
+    /// A member connects from there and is let in.
+    fn member_from(slots: &mut Slots, address: &str) -> (ConnectionId, PeerId) {
+        let (connection, member) = (tried(slots, [address.to_owned()])[0].unwrap(), PeerId::random());
+        is_of(slots, connection, member);
+        slots.let_in(member);
+        (connection, member)
+    }
+
     #[test]
     fn one_address_has_few_slots_and_gets_them_back() {
         let mut slots = slots();
         let taken = tried(&mut slots, (0..20).map(|_| "/ip4/198.51.100.7".to_owned()));
-        assert_eq!(taken.iter().filter(|taken| taken.is_ok()).count(), 16);
+        assert_eq!(taken.iter().filter(|taken| taken.is_ok()).count(), 4);
         assert_eq!(taken[19], Err(SlotError::Address));
-        assert_eq!(slots.counters.connections_refused.load(Ordering::Relaxed), 4);
+        assert_eq!(slots.counters.connections_refused.load(Ordering::Relaxed), 16);
         assert!(tried(&mut slots, ["/ip4/198.51.100.8".to_owned()])[0].is_ok(), "from elsewhere there is room");
         slots.free(taken[3].as_ref().unwrap());
         assert!(tried(&mut slots, ["/ip6/::ffff:198.51.100.7".to_owned()])[0].is_ok());
+        assert_eq!(self::taken(&mut slots, 20, "/ip4/127.0.0.1"), 16, "programs of this machine");
+    }
+
+    #[test]
+    fn members_at_one_address_are_as_many_as_before() {
+        let mut slots = slots();
+        for _ in 0..16 {
+            member_from(&mut slots, "/ip4/198.51.100.7");
+        }
+        assert_eq!(tried(&mut slots, ["/ip4/198.51.100.7".to_owned()])[0], Err(SlotError::Address));
     }
 
     #[test]
     fn a_64_of_ipv6_is_one_address() {
         let mut slots = slots();
         let taken = tried(&mut slots, (0..20).map(|number| format!("/ip6/2001:db8:1:2:{number}::1")));
-        assert_eq!(taken.iter().filter(|taken| taken.is_ok()).count(), 16);
+        assert_eq!(taken.iter().filter(|taken| taken.is_ok()).count(), 4);
         assert!(tried(&mut slots, ["/ip6/2001:db8:1:3::1".to_owned()])[0].is_ok());
     }
 
@@ -217,14 +372,74 @@ mod tests {
     fn strangers_leave_room_for_members() {
         let mut slots = slots();
         let taken = tried(&mut slots, (0..40).map(|number| format!("/ip4/198.51.100.{number}")));
-        assert_eq!(taken.iter().filter(|taken| taken.is_ok()).count(), 32);
+        assert_eq!(taken.iter().filter(|taken| taken.is_ok()).count(), 24);
         assert_eq!(taken[39], Err(SlotError::Strangers));
-        let (here, remote) = ("/ip4/192.0.2.1/tcp/1".parse().unwrap(), "/ip4/198.51.100.1/tcp/1".parse().unwrap());
         let member = PeerId::random();
-        slots.handle_established_inbound_connection(*taken[1].as_ref().unwrap(), member, &here, &remote).unwrap();
+        is_of(&mut slots, *taken[1].as_ref().unwrap(), member);
         slots.let_in(member);
         assert!(tried(&mut slots, ["/ip4/203.0.113.1".to_owned()])[0].is_ok());
         slots.no_member(&member);
         assert!(tried(&mut slots, ["/ip4/203.0.113.2".to_owned()])[0].is_err());
+    }
+
+    #[test]
+    fn a_member_that_comes_back_finds_a_slot_whoever_else_connects_from_a_few_addresses() {
+        let mut slots = slots();
+        let (connection, member) = member_from(&mut slots, "/ip4/203.0.113.1");
+        let dialled: Multiaddr = "/ip4/203.0.113.2/tcp/4817".parse().unwrap();
+        let ours = ConnectionId::new_unchecked(1_000_000);
+        slots.handle_established_outbound_connection(ours, PeerId::random(), &dialled, Endpoint::Dialer, PortUse::New).unwrap();
+        let other = slots.dialled[&ours].1;
+        slots.let_in(other);
+        slots.free(&connection);
+        slots.no_member(&member);
+        // Two addresses take all that they get; then many do.
+        assert_eq!(taken(&mut slots, 100, "/ip4/198.51.100.7") + taken(&mut slots, 100, "/ip4/198.51.100.8"), 8);
+        assert!(tried(&mut slots, ["/ip4/192.0.2.77".to_owned()])[0].is_ok(), "others find room beside them");
+        for number in 0..50 {
+            taken(&mut slots, 4, &format!("/ip4/198.51.100.{number}"));
+        }
+        assert_eq!(tried(&mut slots, ["/ip4/192.0.2.78".to_owned()])[0], Err(SlotError::Strangers));
+        let back = tried(&mut slots, ["/ip4/203.0.113.1", "/ip4/203.0.113.2"].map(str::to_owned));
+        assert!(back.iter().all(Result::is_ok), "{back:?}");
+        assert_eq!(taken(&mut slots, 100, "/ip4/203.0.113.1"), 6, "the slots that are kept are eight");
+    }
+
+    #[test]
+    fn few_places_of_members_are_remembered() {
+        let mut places = Places::default();
+        (0..2 * MAX_PLACES as u32).for_each(|number| places.add(std::net::Ipv4Addr::from_bits(number).into()));
+        assert_eq!(places.numbers.len(), MAX_PLACES);
+        assert!(places.numbers.contains_key(&std::net::Ipv4Addr::from_bits(2 * MAX_PLACES as u32 - 1).into()));
+    }
+
+    #[test]
+    fn through_a_third_member_nobody_is_at_that_ones_address() {
+        let relay = PeerId::random();
+        let circuit: Multiaddr = format!("/ip4/203.0.113.1/tcp/1/p2p/{relay}/p2p-circuit").parse().unwrap();
+        assert_eq!(place_of(&circuit), None);
+    }
+
+    #[test]
+    fn a_reader_that_asks_nothing_any_more_makes_room_for_who_comes() {
+        let mut slots = slots();
+        let full = tried(&mut slots, (0..24).map(|number| format!("/ip4/198.51.100.{number}")));
+        let readers = [PeerId::random(), PeerId::random()];
+        let (member_connection, member) = (*full[2].as_ref().unwrap(), PeerId::random());
+        is_of(&mut slots, *full[0].as_ref().unwrap(), readers[0]);
+        is_of(&mut slots, *full[1].as_ref().unwrap(), readers[1]);
+        is_of(&mut slots, member_connection, member);
+        slots.let_in(member);
+        assert!(tried(&mut slots, ["/ip4/203.0.113.1".to_owned()])[0].is_ok());
+        assert!(tried(&mut slots, ["/ip4/203.0.113.2".to_owned()])[0].is_err(), "nobody is idle");
+        slots.idle([PeerId::random(), member, readers[0], readers[1]].into_iter());
+        let come = tried(&mut slots, (3..8).map(|number| format!("/ip4/203.0.113.{number}")));
+        assert_eq!(come.iter().filter(|come| come.is_ok()).count(), 2);
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        for reader in readers {
+            let closes = slots.poll(&mut context);
+            assert!(matches!(closes, Poll::Ready(ToSwarm::CloseConnection { peer_id, .. }) if peer_id == reader), "{reader}");
+        }
+        assert!(slots.poll(&mut context).is_pending(), "members stay");
     }
 }

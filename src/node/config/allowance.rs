@@ -73,6 +73,12 @@ const SHARE_UNREAD: u64 = 200;
 const MIN_UNREAD: u64 = 16 << 10;
 const MAX_UNREAD: u64 = 1 << 20;
 
+/// If each holds the least, there are so few connections that they hold one byte in so many of the limit at most: it is exceeded by no more.
+const SHARE_EXCEEDED: u64 = 100;
+
+// With the lowest limit there is at least one.
+const _: () = assert!(MIN_BYTES / SHARE_EXCEEDED >= MIN_UNREAD);
+
 /// More windows than that are a mistake.
 const MAX_WINDOWS: usize = 100;
 
@@ -113,10 +119,20 @@ impl AllowanceConfig {
         config
     }
 
+    /// The lower one of the limits on bytes to and from web servers.
+    fn limit(&self) -> Option<u64> {
+        self.crawl_per_day.into_iter().chain(self.crawl_per_month).min()
+    }
+
+    /// How many connections there may be at most, so that a limit is exceeded by a hundredth at most; none without a limit.
+    pub(super) fn most_parallel(&self) -> Option<u32> {
+        let connections = self.limit()? / SHARE_EXCEEDED / MIN_UNREAD;
+        Some(u32::try_from(connections.max(1)).unwrap_or(u32::MAX))
+    }
+
     /// How many bytes may have come at each of so many connections that are not read, so that a limit holds on the line, too; none without one.
     pub fn unread_at_each(&self, connections: u32) -> Option<u32> {
-        let limit = self.crawl_per_day.into_iter().chain(self.crawl_per_month).min()?;
-        let each = limit / SHARE_UNREAD / u64::from(connections.max(1));
+        let each = self.limit()? / SHARE_UNREAD / u64::from(connections.max(1));
         u32::try_from(each.clamp(MIN_UNREAD, MAX_UNREAD)).ok()
     }
 }
@@ -204,6 +220,24 @@ mod tests {
         assert!(((1 << 30) / 250..=(1 << 30) / 200).contains(&at_all), "{at_all}");
         assert_eq!(unread("crawl_per_month = \"16MiB\"", 64), Some(16 << 10));
         assert_eq!(unread("crawl_per_day = \"10240GiB\"", 1), Some(1 << 20));
+    }
+
+    #[test]
+    fn with_a_low_limit_so_few_servers_are_asked_at_once_that_it_is_exceeded_by_a_hundredth_at_most() {
+        let config = |text: &str| Config::parse(text, Path::new("node.toml")).unwrap();
+        for (limit, bytes) in [("16MiB", 16 << 20), ("50MiB", 50 << 20), ("100MiB", 100 << 20), ("2GiB", 2u64 << 30)] {
+            for text in [format!("[allowance]\ncrawl_per_day = \"{limit}\""), format!("[allowance]\ncrawl_per_month = \"{limit}\"")] {
+                let config = config(&text);
+                let unread = config.allowance.unread_at_each(config.max_parallel()).unwrap();
+                assert!(u64::from(unread) * u64::from(config.max_parallel()) <= bytes / 100, "{text}");
+                assert_eq!(config.pace().max_parallel, u64::from(config.max_parallel()), "plans go by it");
+            }
+        }
+        let low = "[allowance]\ncrawl_per_day = \"16MiB\"";
+        assert_eq!(config(low).max_parallel(), 10);
+        assert_eq!(config(&format!("{low}\n[crawl]\nmax_parallel = 3")).max_parallel(), 3);
+        assert_eq!(config("[allowance]\ncrawl_per_day = \"1GiB\"").max_parallel(), 64);
+        assert_eq!(config("").max_parallel(), 64);
     }
 
     #[test]

@@ -6,9 +6,12 @@ use super::{
 };
 use ipnetwork::IpNetwork;
 use nearcrawl_core::crawl::site::yields::Price;
-use nearcrawl_model::url::Host;
+use nearcrawl_model::{address::AddressPolicy, url::Host};
 use std::{net::IpAddr, time::Duration};
 use toml::de::DeValue;
+
+/// A public IPv6 range of at least this length lies in the network of one customer.
+const MIN_SHARED_V6: u8 = 48;
 
 /// `[crawl]`: how servers are visited.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +108,14 @@ impl Default for CrawlConfig {
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
 impl CrawlConfig {
+    /// The ranges of `allow_ranges` that make a laboratory. The IPv6 network that a machine in a data centre shares with others is none: what it
+    /// has is public.
+    pub fn laboratories(&self) -> impl Iterator<Item = IpNetwork> {
+        let is_public = |address: IpAddr| AddressPolicy::default().check_ip(address).is_ok();
+        let is_shared = move |range: &IpNetwork| range.is_ipv6() && range.prefix() >= MIN_SHARED_V6 && is_public(range.ip());
+        self.allow_ranges.iter().copied().filter(move |range| !is_shared(range))
+    }
+
     pub(super) fn read(mut section: Section<'_, '_>) -> CrawlConfig {
         let default = CrawlConfig::default();
         let max_pages_per_run = section.take("max_pages_per_run", default.max_pages_per_run.unwrap_or(0), values::whole(0..=1_000_000_000));

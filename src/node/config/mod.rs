@@ -47,6 +47,7 @@ pub use store::StoreConfig;
 pub use swarm::{Readers, SwarmConfig, TellAllowance, check_dial_address};
 pub use timers::TimersConfig;
 
+use crate::io::swarm::MIN_PORT;
 use nearcrawl_core::crawl::site::robots::PROGRAM_TOKEN;
 use nearcrawl_model::{plan::Pace, view::counted};
 use reader::{Reader, line_of};
@@ -246,8 +247,13 @@ impl Config {
         Pace {
             min_delay_ms: u64::try_from(self.crawl.min_delay.as_millis()).unwrap_or(u64::MAX),
             delay_factor: u64::from(self.crawl.delay_factor),
-            max_parallel: u64::from(self.crawl.max_parallel),
+            max_parallel: u64::from(self.max_parallel()),
         }
+    }
+
+    /// How many servers are asked at once: `crawl.max_parallel`, or fewer if a limit on bytes is so low that it would not hold otherwise.
+    pub fn max_parallel(&self) -> u32 {
+        self.allowance.most_parallel().map_or(self.crawl.max_parallel, |most| most.min(self.crawl.max_parallel))
     }
 
     /// What is sent as User-Agent: the crawler, its version, its page and whom to write to. Under another name the program's stands behind it.
@@ -311,7 +317,7 @@ impl Config {
         if let Some(listen) = self.api.listen.filter(|listen| !listen.ip().is_loopback()) {
             warnings.push(format!("api.listen = \"{listen}\" can be reached from other machines: every program there can read what this daemon knows, and change it if it has the token"));
         }
-        if !self.stays_private() && !self.crawl.allow_ranges.is_empty() {
+        if !self.stays_private() && self.crawl.laboratories().next().is_some() {
             warnings.push(
                 "crawl.allow_ranges lets links from the public web lead into private ranges; it is meant for laboratories".to_owned(),
             );
@@ -325,12 +331,12 @@ impl Config {
                 usual.delay_factor
             ));
         }
-        let share = self.allowance.crawl_rate.map(|rate| rate / u64::from(self.crawl.max_parallel.max(1)));
+        let share = self.allowance.crawl_rate.map(|rate| rate / u64::from(self.max_parallel().max(1)));
         if share.is_some_and(|share| share < MIN_SHARE) {
             warnings.push(format!(
                 "allowance.crawl_rate leaves each of the {} connections of crawl.max_parallel less than 1 KiB a second when all are busy; servers \
                  may hang up on readers that are so slow: lower crawl.max_parallel",
-                self.crawl.max_parallel
+                self.max_parallel()
             ));
         }
         if self.delegation.policy == DelegationPolicy::Random {
@@ -371,13 +377,19 @@ impl Config {
             warnings
                 .push(format!("swarm.listen = \"{any}\" takes another port at each start: members and routers cannot know it beforehand"));
         }
+        if let Some(low) = self.swarm.low_port().filter(|_| self.swarm.advertise.is_empty()) {
+            warnings.push(format!(
+                "swarm.listen = \"{low}\": below {MIN_PORT} are ports of other services, at which no member tries whether it reaches this access \
+                 point; choose a higher port, or set swarm.advertise"
+            ));
+        }
         warnings
     }
 
     /// Whether names come only from name servers in ranges that were opened for it, or the scope is a list of addresses in them:
     /// a laboratory, where no site owner has to reach the operator.
     fn stays_private(&self) -> bool {
-        let opened = |address: IpAddr| self.crawl.allow_ranges.iter().any(|range| range.contains(address));
+        let opened = |address: IpAddr| self.crawl.laboratories().any(|range| range.contains(address));
         let own_names = !self.dns.servers.is_empty() && self.dns.servers.iter().all(|server| opened(server.ip()));
         let scope = &self.scope;
         let only_hosts = scope.tlds.is_empty() && scope.asns.is_empty() && scope.ranges.is_empty();

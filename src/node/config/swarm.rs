@@ -4,6 +4,7 @@ use super::{
     reader::Section,
     values::{self, Parsed},
 };
+use crate::io::swarm::MIN_PORT;
 use libp2p::{Multiaddr, multiaddr::Protocol};
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -116,6 +117,12 @@ impl SwarmConfig {
             section.contradicts(&["bootstrap"], told);
         }
         config
+    }
+
+    /// An address to listen at whose port is one of other services, if there is one; 0 is any port.
+    pub(super) fn low_port(&self) -> Option<&str> {
+        let is_low = |part: Protocol<'_>| matches!(part, Protocol::Tcp(port) | Protocol::Udp(port) if (1..MIN_PORT).contains(&port));
+        self.listen.iter().find(|address| parts(address).into_iter().any(is_low)).map(String::as_str)
     }
 }
 

@@ -459,10 +459,17 @@ fn risky_choices_are_warned_of() {
     assert!(warnings(&format!("{known}[crawl]\nsource_address = \"127.0.0.1\"")).contains("loopback address"));
     assert!(warnings(&format!("{known}[crawl]\ndeny_tlds = [\"ke\"]\n[scope]\ntlds = [\"ke\"]")).contains("both have \"ke\""));
     assert!(warnings(&format!("{known}[swarm]\nlisten = [\"/ip4/0.0.0.0/tcp/0\"]")).contains("another port at each start"));
+    let at_443 = format!("{known}[swarm]\nlisten = [\"/ip4/0.0.0.0/tcp/443\"]\n");
+    assert!(warnings(&at_443).contains("/tcp/443\": below 1024"));
+    assert_eq!(warnings(&format!("{at_443}advertise = [\"/ip4/192.0.2.1/tcp/443\"]")), "");
     assert!(warnings("contact = \"https://b.org/bot\"").contains("set `page` to it"));
     assert_eq!(warnings("contact = \"https://b.org/me\"\npage = \"https://b.org/bot\""), "");
     assert!(warnings(&format!("{known}[api]\nlisten = \"0.0.0.0:4880\"")).contains("can be reached from other machines"));
     assert!(warnings(&format!("{known}[crawl]\nallow_ranges = [\"10.0.0.0/8\"]")).contains("meant for laboratories"));
+    let of_data_centre = format!("{known}[crawl]\nallow_ranges = [\"2a00:1:2:3::/64\"]\n");
+    assert_eq!(warnings(&of_data_centre), "", "what is there is public");
+    let named = format!("{of_data_centre}[dns]\nservers = [\"[2a00:1:2:3::53]:53\"]").replace(known, "");
+    assert_eq!(parse(&named).unwrap().ready_to_run(), Err(NotReady::NoContact), "it is no laboratory");
     assert!(warnings(&format!("{known}[delegation]\npolicy = \"random\"")).contains("draws the owner of each subnet"));
     assert!(warnings(&format!("{known}[allowance]\ncrawl_rate = \"32KiB\"")).contains("lower crawl.max_parallel"));
     assert_eq!(warnings(&format!("{known}[allowance]\ncrawl_rate = \"64KiB\"")), "");

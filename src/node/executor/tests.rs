@@ -2,10 +2,15 @@
 
 use super::*;
 use crate::{
-    io::{fetcher::tests::site::Site, store::StoreConfig},
+    io::{
+        fetcher::tests::site::Site,
+        resolver::tests::{Dns, Reply, a},
+        store::StoreConfig,
+    },
     node::{clock, config::Config, setup, snapshot_store::SnapshotStore},
 };
 use ed25519_dalek::SigningKey;
+use hickory_resolver::proto::rr::RecordType;
 use nearcrawl_core::{
     crawler::{Crawler, Identity},
     replication::replicas::CopyOrder,
@@ -24,7 +29,10 @@ use nearcrawl_model::{
     url::{Host, PageUrl},
     view::TaskView,
 };
-use std::{net::Ipv4Addr, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
 /// An executor without a swarm, and a web server that answers everything with a small page.
 struct Bench {
@@ -36,6 +44,11 @@ struct Bench {
 
 impl Bench {
     async fn new() -> Bench {
+        Bench::asking("127.0.0.1:9".parse().unwrap()).await
+    }
+
+    /// The same with a name server.
+    async fn asking(dns: SocketAddr) -> Bench {
         let page = "<a href=/next>next</a>";
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{page}", page.len());
         let site = Site::always(vec![crate::io::fetcher::tests::site::Step::Send(answer.into_bytes().into())]).await;
@@ -43,7 +56,7 @@ impl Bench {
         let mut config =
             Config { state_dir: directory.path().to_owned(), contact: Some("nobody@lab.test".to_owned()), ..Config::default() };
         (config.crawl.ports, config.crawl.allow_ranges) = (vec![site.address.port()], vec!["127.0.0.0/8".parse().unwrap()]);
-        config.dns.servers = vec!["127.0.0.1:9".parse().unwrap()];
+        config.dns.servers = vec![dns];
         config.crawl.evaluation = true;
         let web = setup::web_clients(&config, FingerprintKey([7; 16])).unwrap();
         let (store, _) = Store::open(&directory.path().join("store"), &StoreConfig::default()).unwrap();
@@ -257,18 +270,56 @@ async fn the_journals_of_some_thousand_subnets_are_loaded_without_a_backlog_at_t
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn addresses_of_interfaces_have_no_servers_but_in_ranges_that_are_opened_and_stay_known_when_they_cannot_be_read() {
     let mut bench = Bench::new().await;
-    let opened = ["127.0.0.0/8".parse().unwrap()];
+    let opened: [IpNetwork; 1] = ["127.0.0.0/8".parse().unwrap()];
     let at = |text: &str| text.parse::<IpAddr>().unwrap();
-    let (here, seen) = (vec![bench.site.address.ip(), at("192.0.2.7"), at("2001:db8::7")], at("203.0.113.9"));
+    let (here, seen) = ([bench.site.address.ip(), at("192.0.2.7"), at("2001:db8::7")], at("203.0.113.9"));
+    let network = |address: IpAddr| IpNetwork::new(address, if address.is_ipv4() { 24 } else { 64 }).unwrap();
+    let interfaces = |bench: &Bench, here: Option<&[IpAddr]>, opened: &[IpNetwork]| {
+        bench.executor.own.interfaces(here.map(|here| here.iter().copied().map(network).collect()), opened);
+    };
     bench.executor.is_seen_at(&[seen]);
-    bench.executor.interfaces_are(Some(here.clone()), &opened);
+    interfaces(&bench, Some(&here), &opened);
     assert_eq!(bench.executor.own_addresses().get(), [seen, here[1], here[2]]);
     assert!(matches!(bench.fetched().await, FetchOutcome::Page { .. }), "a laboratory's server on this machine");
-    bench.executor.interfaces_are(None, &opened);
+    interfaces(&bench, None, &opened);
     assert_eq!(bench.executor.own_addresses().get(), [seen, here[1], here[2]], "the system did not tell");
-    bench.executor.interfaces_are(Some(here[..1].to_vec()), &[]);
+    interfaces(&bench, Some(&here[..1]), &[]);
     assert_eq!(bench.executor.own_addresses().get(), [seen, here[0]]);
     assert_eq!(bench.fetched().await, FetchOutcome::Failed(FetchError::ForbiddenAddress));
-    bench.executor.interfaces_are(Some(Vec::new()), &[]);
+    interfaces(&bench, Some(&[]), &[]);
     assert_eq!(bench.executor.own_addresses().get(), [seen]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neighbours_in_the_ipv6_network_of_an_interface_or_of_an_address_that_others_see_are_not_asked() {
+    let mut bench = Bench::new().await;
+    let neighbours = ["2a00:1:2:3::8", "2a00:5:6:7::8"].map(|text| text.parse::<IpAddr>().unwrap());
+    bench.executor.is_seen_at(&["2a00:1:2:3::7".parse().unwrap()]);
+    bench.executor.own.interfaces(Some(vec!["2a00:5:6:7::7/64".parse().unwrap()]), &[]);
+    for address in neighbours {
+        let order = FetchOrder { address, ..bench.order() };
+        let Event::Fetched { report, .. } = bench.told(Command::Web(WebCommand::Fetch(order))).await else { panic!("{address}") };
+        assert_eq!(report.outcome, FetchOutcome::Failed(FetchError::ForbiddenAddress), "{address}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_server_is_asked_where_a_name_in_swarm_advertise_leads() {
+    let dns = Dns::start(|name, kind| match (name, kind) {
+        ("home.dyn.test.", RecordType::A) => Reply::Records(vec![a(name, 60, "127.0.0.1"), a(name, 60, "203.0.113.9")]),
+        _ => Reply::Records(Vec::new()),
+    })
+    .await;
+    let mut bench = Bench::asking(dns.address).await;
+    assert_eq!(bench.site.address.ip(), IpAddr::from([127, 0, 0, 1]));
+    assert!(matches!(bench.fetched().await, FetchOutcome::Page { .. }));
+    bench.executor.look_up_own_names(&["/dns4/home.dyn.test/tcp/4817".to_owned()]);
+    let own = bench.executor.own_addresses();
+    let known = async {
+        while own.get().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), known).await.expect("the name is looked up");
+    assert_eq!(bench.fetched().await, FetchOutcome::Failed(FetchError::ForbiddenAddress));
 }

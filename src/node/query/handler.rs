@@ -626,8 +626,8 @@ pub fn seed_refusal(denied: &nearcrawl_core::crawl::scope::Scope, policy: &Addre
         return Some(format!("{} (crawl.ports)", AddressError::Port(url.port())));
     }
     match policy.check_ip(url.host().address()?) {
-        // Another member may well fetch from this machine.
-        Ok(()) | Err(AddressError::Own) => None,
+        // Another member may well fetch from this machine, or from its neighbours.
+        Ok(()) | Err(AddressError::Own | AddressError::OwnNetwork) => None,
         Err(AddressError::Denied) => Some("the address is in a range that the configuration denies (crawl.deny_ranges)".to_owned()),
         Err(why) => Some(format!("{why}, which is not crawled unless crawl.allow_ranges has it")),
     }

@@ -22,11 +22,18 @@ pub(super) struct NeverContacted {
 /// How ranges are opened, for those who ask about one.
 const OPENED_BY: &str = "Only ranges in crawl.allow_ranges are excepted, which is meant for laboratories.";
 
+/// The same for a machine that is near this one: to whom the network belongs only its operator knows.
+const OWN_NETWORK_OPENED_BY: &str = "Machines there may be closed to everybody outside by a router. If it is a data centre's, \
+                                     which customers share, crawl.allow_ranges opens it.";
+
 /// Why a host whose addresses are all refused is not crawled.
 pub(super) fn nowhere(host: &Host, failure: ResolveError) -> String {
     match failure {
         ResolveError::ForbiddenAddress => {
-            format!("No request is sent to {host}: its name leads to private, reserved or denied addresses only. {OPENED_BY}")
+            format!(
+                "No request is sent to {host}: its name leads to private, reserved or denied addresses only, or into the network of the \
+                 machine that looked it up. {OPENED_BY}"
+            )
         }
         _ => format!("No member crawls {host}: it has no usable address ({failure})."),
     }
@@ -67,6 +74,7 @@ fn address_of(host: &Host, known: Option<IpAddr>) -> Option<IpAddr> {
 fn refused(name: &str, why: AddressError) -> NeverContacted {
     let (text, everywhere) = match why {
         AddressError::Own => (format!("This access point sends no request to {name}: it is an address of this machine."), false),
+        AddressError::OwnNetwork => (format!("This access point sends no request to {name}: it is {why}. {OWN_NETWORK_OPENED_BY}"), false),
         AddressError::Denied => {
             (format!("This access point sends no request to {name}: it is in a range that crawl.deny_ranges denies."), false)
         }

@@ -2,6 +2,7 @@
 
 use super::{AddressError, AddressPolicy};
 use AddressError::*;
+use ipnetwork::IpNetwork;
 use std::net::{IpAddr, SocketAddr};
 
 /// Address and what the default policy says of it.
@@ -236,6 +237,34 @@ fn denied_ranges_and_our_own_addresses_win_over_allowed_ones() {
 }
 
 #[test]
+fn neighbours_in_our_ipv6_network_are_refused_unless_the_network_is_opened_and_those_of_ipv4_are_not() {
+    let policy = AddressPolicy::default();
+    let near = |addresses: &[&str], networks: &[&str]| {
+        let networks: Vec<IpNetwork> = networks.iter().map(|text| text.parse().unwrap()).collect();
+        policy.seen_at.set(&addresses.iter().map(|text| ip(text)).collect::<Vec<_>>(), &networks);
+    };
+    near(&["2a00:1:2:3::7", "9.9.9.9"], &["2a00:5:6:7::8/64", "9.9.8.7/24", "2a00:9::1/128", "2a01:20::1/56", "2a0f::1/0"]);
+    assert_eq!(policy.check_ip(ip("2a00:1:2:3::7")), Err(Own));
+    assert_eq!(policy.check_ip(ip("2a00:1:2:3::8")), Err(OwnNetwork), "the /64 in which others see us");
+    assert_eq!(policy.check_ip(ip("2a00:1:2:4::8")), Ok(()));
+    assert_eq!(policy.check_ip(ip("2a00:5:6:7::9")), Err(OwnNetwork), "the network of an interface");
+    assert_eq!(policy.check_ip(ip("2a00:9::2")), Err(OwnNetwork), "at least the /64");
+    assert_eq!(policy.check_ip(ip("2a01:20:0:ff::1")), Err(OwnNetwork), "a longer network than a /64");
+    assert_eq!(policy.check_ip(ip("2a01:20:0:100::1")), Ok(()));
+    assert_eq!((policy.check_ip(ip("2a0f:0:1::1")), policy.check_ip(ip("2606:4700::1"))), (Err(OwnNetwork), Ok(())), "not all of IPv6");
+    assert_eq!((policy.check_ip(ip("9.9.9.8")), policy.check_ip(ip("9.9.8.6"))), (Ok(()), Ok(())), "customers of a data centre");
+    let opened = AddressPolicy { allowed: vec!["2a00:1:2:3::/64".parse().unwrap()], ..policy.clone() };
+    assert_eq!(opened.check_ip(ip("2a00:1:2:3::8")), Ok(()));
+    assert_eq!(opened.check_ip(ip("2a00:1:2:3::7")), Err(Own));
+    assert_eq!(opened.check_ip(ip("2a00:5:6:7::9")), Err(OwnNetwork));
+    near(&[], &[]);
+    assert_eq!(policy.check_ip(ip("2a00:1:2:3::8")), Ok(()), "it is somewhere else now");
+    let named = AddressPolicy { own: vec![ip("2a00:1:2:3::7")], ..AddressPolicy::default() };
+    assert_eq!((named.check_ip(ip("2a00:1:2:3::8")), named.check_ip(ip("2a00:1:2:2::8"))), (Err(OwnNetwork), Ok(())));
+    assert_eq!(policy.check_ip(ip("fe80::1")), Err(LinkLocal));
+}
+
+#[test]
 fn every_class_has_its_own_word() {
     let all = [
         Unspecified,
@@ -252,6 +281,7 @@ fn every_class_has_its_own_word() {
         Reserved,
         Denied,
         Own,
+        OwnNetwork,
         Port(1),
     ];
     let words: std::collections::BTreeSet<_> = all.iter().map(|refusal| refusal.class()).collect();

@@ -137,3 +137,23 @@ async fn a_program_that_is_no_member_yet_learns_whether_others_will_reach_it() {
         daemon.stop().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_says_where_it_is_reached_and_who_listens_nowhere_learn_at_which_addresses_others_see_them_all_the_same() {
+    let hub = Daemon::start(86, open(86)).await;
+    let announce = "/dns4/home.dyn.test/tcp/4817";
+    let mut advertised = Daemon::start(87, SwarmConfig { announce: vec![announce.to_owned()], ..open(87) }).await;
+    let mut behind = start_behind(88);
+    advertised.dial(&hub);
+    behind.dial(&hub);
+    let own = |number: u8| [std::net::IpAddr::from([127, 0, 77, number])];
+    let how = advertised.reached(|how| !how.own.is_empty()).await;
+    assert_eq!(how.own, own(87));
+    assert!(how.addresses.len() == 1 && how.addresses[0].starts_with(announce), "what the operator says is told: {how:?}");
+    assert!(how.reached == Reached::Public && how.confirmed.is_empty() && how.relays.is_empty(), "{how:?}");
+    let how = behind.reached(|how| !how.own.is_empty()).await;
+    assert_eq!((how.own, how.reached), (own(88).to_vec(), Reached::Behind));
+    for daemon in [hub, advertised, behind] {
+        daemon.stop().await;
+    }
+}

@@ -260,6 +260,20 @@ fn what_is_never_contacted_is_said_with_the_reason_and_without_an_owner_to_come(
 }
 
 #[test]
+fn a_neighbour_of_this_machine_is_not_asked_and_it_is_said_what_opens_its_network() {
+    let played = Played::alone();
+    let policy = AddressPolicy::default();
+    policy.seen_at.set(&["2a00:1:2:3::7".parse().unwrap()], &[]);
+    let why = |asked: &str, policy: &AddressPolicy| played.crawler.view().why(&asked.parse::<Subject>().unwrap(), policy).answer_text;
+    for asked in ["2a00:1:2:3::8", "http://[2a00:1:2:3::8]/"] {
+        let said = why(asked, &policy);
+        assert!(said.contains("in the IPv6 network of this machine") && said.contains("crawl.allow_ranges opens it"), "{said}");
+    }
+    let opened = AddressPolicy { allowed: vec!["2a00:1:2:3::/64".parse().unwrap()], ..policy };
+    assert!(!why("2a00:1:2:3::8", &opened).contains("allow_ranges"));
+}
+
+#[test]
 fn a_subnet_is_answered_by_the_registered_one_around_it_or_sent_to_those_within() {
     let played = Played::alone();
     let said = played.why("9.0.3.128/25").answer_text;
