@@ -697,6 +697,7 @@ impl Voting {
         let different = next.voters != list.voters || self.has_lost_disk(now, me, list);
         let bereft = list.voters.iter().all(|voter| gone.contains(voter));
         let leaves: BTreeSet<_> = gone.into_iter().filter(|who| !next.contains(who)).collect();
+        let out: BTreeSet<_> = list.voters.iter().filter(|voter| self.is_out(me, voter)).copied().collect();
         let size = if next.voters.len() > plan::FEW { plan::FEW } else { list.voters.len() };
         let needed = if bereft { 0 } else { self.tenure(age, size) };
         let stay = next.voters.iter().filter(|who| list.contains(who) && self.is_heard(now, me, who)).count();
@@ -708,7 +709,7 @@ impl Voting {
             && timely
             && borne
             && different
-            && plan::is_no_worse(list, &leaves, &next.voters)
+            && (plan::is_no_worse(list, &leaves, &next.voters) || plan::is_rid_of(&out, list, &leaves, &next.voters))
             && added.into_iter().all(|who| self.may_be_voter(now, needed, me, who) && self.has_place(next, who))
     }
 

@@ -54,6 +54,14 @@ pub(crate) fn is_no_worse(list: &VoterList, gone: &BTreeSet<AccessPoint>, next: 
     worth(next.len(), there(next)) >= worth(list.voters.len(), there(&list.voters))
 }
 
+/// Whether a list of which one more loss cannot be borne gets rid of voters that never come back, by one that bears no less. Of three of which one
+/// left both others would be needed for ever; of one of these two it is one, and the other may be lost.
+pub(crate) fn is_rid_of(for_good: &BTreeSet<AccessPoint>, list: &VoterList, gone: &BTreeSet<AccessPoint>, next: &[AccessPoint]) -> bool {
+    let borne = |voters: &[AccessPoint]| worth(voters.len(), voters.iter().filter(|voter| !gone.contains(voter)).count()).0;
+    let rid = list.voters.iter().any(|voter| for_good.contains(voter)) && !next.iter().any(|voter| for_good.contains(voter));
+    rid && borne(&list.voters) <= 0 && borne(next) >= borne(&list.voters)
+}
+
 /// The voters of a better list; none if the present one is the best. `gone` are voters that count no more, `candidates` those who may
 /// become voters, the best first. As good, and better, is a list with fewer that are gone, or with fewer in one network.
 pub(crate) fn better(list: &VoterList, gone: Gone<'_>, candidates: &[AccessPoint], networks: &Networks) -> Option<Vec<AccessPoint>> {
@@ -80,7 +88,9 @@ pub(crate) fn better(list: &VoterList, gone: Gone<'_>, candidates: &[AccessPoint
     let fewer = (voters.len() - there_then, surplus_then) < (gone_now, surplus);
     let same = voters.iter().eq(&list.voters);
     let better = then > now || (then == now && fewer);
-    (better && !same).then(|| voters.into_iter().collect())
+    let voters: Vec<_> = voters.into_iter().collect();
+    let better = better || is_rid_of(for_good, list, gone, &voters);
+    (better && !same).then_some(voters)
 }
 
 /// The last plan, with all that it was made from: it is asked for with every tick, while members seldom come, go or move.
@@ -206,6 +216,12 @@ mod tests {
         let (list, left) = (VoterList { number: 1, voters: vec![ap(1), ap(2), ap(3)], age: 0 }, BTreeSet::from([ap(2), ap(3)]));
         let gone = Gone { now: &left, for_good: &left };
         assert_eq!(better(&list, gone, &[], &seen(&[])), Some(vec![ap(1)]), "two of three leave");
+        let one = BTreeSet::from([ap(1)]);
+        let gone = Gone { now: &one, for_good: &one };
+        assert_eq!(better(&list, gone, &[], &seen(&[])), Some(vec![ap(2)]), "of two that are left one decides: both would be needed");
+        assert_eq!(better(&list, gone, &[ap(4)], &seen(&[])), Some(vec![ap(2), ap(3), ap(4)]));
+        let five = VoterList { number: 1, voters: (1..=5).map(ap).collect(), age: 0 };
+        assert_eq!(better(&five, gone, &[], &seen(&[])), None, "another one may be lost of five still");
         let silent = BTreeSet::from([ap(3)]);
         assert_eq!(better(&list, Gone { now: &silent, for_good: &NONE }, &[], &seen(&[])), None, "two of three go on");
     }

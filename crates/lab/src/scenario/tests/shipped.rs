@@ -10,7 +10,8 @@ const BROKEN: &[(&str, &[&str], &str)] = &[(
 )];
 
 /// What is played wherever tests are run: the others take minutes together.
-const QUICK: &[&str] = &["a11-full-disk", "a5-moved-hosts", "a7-wall-clocks", "b3-addresses", "quiet"];
+const QUICK: &[&str] =
+    &["a11-full-disk", "a3-left-and-killed", "a3-left-and-wiped", "a5-moved-hosts", "a7-wall-clocks", "b3-addresses", "quiet"];
 
 /// What each rule is for: a shipped scenario that holds with it, and what of the promises breaks without it, with seed 1.
 const NEEDED: &[(&str, &str, &[&str])] = &[
