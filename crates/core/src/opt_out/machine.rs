@@ -119,7 +119,7 @@ impl OptOuts {
         for signed in pages.iter().filter_map(|page| postcard::from_bytes::<Vec<SignedStatement>>(page).ok()).flatten() {
             if let Ok(statement) = signed.read() {
                 let head = signed.head(&statement);
-                self.register.keep(Arc::new(KeptStatement { statement, signed, head }), true);
+                self.register.keep(Arc::new(KeptStatement { statement, signed, head }), &cx.me, true);
             }
         }
         let ours: Vec<_> = self.register.all().filter(|(_, said)| said.iter().any(|kept| kept.statement.by == cx.me)).collect();
@@ -388,7 +388,7 @@ impl OptOuts {
 
     /// Keeps a statement; it holds as soon as [`OptOuts::store`] was called.
     fn keep(&mut self, cx: &mut Context, kept: KeptStatement, evicted: Option<StatementId>) {
-        self.register.keep(Arc::new(kept), false);
+        self.register.keep(Arc::new(kept), &cx.me, false);
         if let Some(evicted) = evicted {
             self.register.drop_one(&evicted);
             cx.refuse("opt-outs dropped for those of members with fewer");

@@ -98,6 +98,7 @@ impl Point {
                     }
                     Command::Web(WebCommand::LocateProof { question, host }) => self.locating.push((question, host)),
                     Command::Peers(PeerCommand::Ask { request, .. }) => requests.push(request),
+                    Command::Peers(PeerCommand::Publish(_)) => {}
                     other => panic!("{other:?}"),
                 }
             }
@@ -460,6 +461,39 @@ fn what_one_member_says_has_limits_and_one_with_much_makes_room_for_one_with_lit
     assert!(point.stops("museum.or.ke"), "room is made");
     point.ask(&txt("b.ke"), true, ProofLook::Stands).unwrap();
     assert_eq!((point.opt_outs.room().0, point.refused("opt-outs dropped for those of members with fewer") >= 2), (MAX_STATEMENTS, true));
+}
+
+/// What is withdrawn or was looked for in vain makes room first, then what nobody looked for here; what was seen here last.
+#[test]
+fn many_members_with_a_few_made_up_ones_each_cut_nobody_down_whose_proofs_were_seen() {
+    let mut point = Point::new(1, &(2..=210).collect::<Vec<u32>>());
+    let host = |by: u32, number: usize| txt(&format!("h{number}.m{by}.ke"));
+    let has = |point: &Point, by: u32, key: &OptOutKey| point.opt_outs.view(&point.cx, key).said_by.contains(&who(by));
+    let kept = |point: &Point, by: u32, most: usize| (0..most).filter(|number| has(point, by, &host(by, *number))).count();
+    // The honest one: this access point saw the proofs of its 300, and of one more it says that it is gone.
+    point.hear((0..300).map(|number| says(2, &host(2, number), 1, true)).collect());
+    for number in 0..300 {
+        point.ask(&host(2, number), true, ProofLook::Stands).unwrap();
+    }
+    let withdrawn = txt("withdrawn.ke");
+    point.hear(vec![says(2, &withdrawn, 2, false)]);
+    point.hear((3..203).flat_map(|by| (0..49).map(move |number| says(by, &host(by, number), 1, true))).collect());
+    assert_eq!((point.opt_outs.room().0, kept(&point, 2, 300)), (MAX_STATEMENTS, 300));
+    assert!(point.opt_outs.view(&point.cx, &withdrawn).denied_by.is_empty(), "it went first");
+    // What is looked for in vain goes next, whoever has most.
+    let made_up = (0..49).find(|number| has(&point, 3, &host(3, *number))).unwrap();
+    let name = format!("h{made_up}.m3.ke");
+    for moment in [0, 60_000, 660_000] {
+        point.cx.now.moment = Moment(moment);
+        point.owns(&[&name]);
+        assert_eq!(point.found(&gone()), 1);
+    }
+    assert!(has(&point, 3, &host(3, made_up)) && !point.stops(&name));
+    point.hear(vec![says(205, &txt("b.ke"), 1, true)]);
+    assert!(has(&point, 205, &txt("b.ke")) && !has(&point, 3, &host(3, made_up)));
+    // Then what was not looked for, of whoever has most of that.
+    point.hear(vec![says(206, &txt("c.ke"), 1, true)]);
+    assert_eq!((has(&point, 206, &txt("c.ke")), kept(&point, 2, 300), point.opt_outs.room().0), (true, 300, MAX_STATEMENTS));
 }
 
 #[test]
