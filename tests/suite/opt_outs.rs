@@ -194,8 +194,10 @@ async fn one_no_at_any_member_stops_all_and_is_taken_back_only_when_its_proof_is
     let unknown = over_the_network(&["remove", &host(6)]).await;
     assert!(unknown.contains(&format!("no opt-out of {} by a txt proof is known here", host(6))), "{unknown}");
     swarm.cli(0, &["pause"]).await;
-    let resting = over_the_network(&["add", &host(6)]).await;
+    let resting = over_the_network(&["add", &host(6), "--proof", "file"]).await;
     assert!(resting.contains("its operator lets it ask nothing now; say so to another member"), "{resting}");
+    let looked_up = over_the_network(&["add", &host(6)]).await;
+    assert!(looked_up.contains("there is no TXT record at"), "a record is looked up in a pause, too: {looked_up}");
     swarm.cli(0, &["resume"]).await;
 
     // The proof is there still; then it is gone, and another member is told.

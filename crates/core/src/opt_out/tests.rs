@@ -611,6 +611,14 @@ fn a_stranger_has_nothing_asked_that_the_configuration_denies_nor_by_one_that_is
 }
 
 #[test]
+fn a_record_is_looked_up_for_who_is_no_member_while_the_operator_lets_servers_be_asked_nothing() {
+    let mut point = Point::new(1, &[]);
+    point.cx.rest = Some(Rest::Paused { until: None });
+    assert_eq!(point.reader_asks(&txt("a.ke"), "9.0.0.1", None), Ok(1));
+    assert!(point.stops("a.ke") && point.opt_outs.views(&point.cx)[0].in_force);
+}
+
+#[test]
 fn a_program_that_is_no_member_is_told_all_of_them_part_by_part() {
     let mut point = Point::new(1, &[]);
     let names: Vec<String> = (10..30).map(|number| format!("h{number}.ke")).collect();
