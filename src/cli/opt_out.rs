@@ -209,6 +209,9 @@ fn proof(view: &OptOutView) -> &'static str {
 
 fn removed(view: &OptOutView) -> String {
     let name = named(view);
+    if view.in_force && view.proof == OptOutProof::Order {
+        return format!("{name}: taken back here, but still opted out on the word of other members ({})\n", view.state_text);
+    }
     if view.in_force {
         return format!("{name}: {}; all members hear of it now, and look for themselves\n", view.state_text);
     }
