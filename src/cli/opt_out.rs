@@ -59,7 +59,9 @@ const REMOVE_EXAMPLES: &str = "Examples:\n  \
     nearcrawl opt-out remove museum.or.ke\n  \
     nearcrawl opt-out remove museum.or.ke --member /ip4/192.0.2.7/tcp/4817\n  \
     nearcrawl opt-out remove 192.0.2.0/24 --proof order\n\n\
-    The TXT record or the file is taken away first: any member then looks for it once more. An order is taken back at the daemon where it was given.";
+    The TXT record or the file is taken away first: any member then looks for it, and so do those that saw it. Each goes on asking nothing \
+    until it has found none three times within eleven minutes, since one name server, or one of several machines behind an address, may be \
+    behind the others. An order is taken back at the daemon where it was given.";
 
 /// The commands about opt-outs.
 #[derive(Subcommand, Clone, Debug)]
@@ -207,8 +209,11 @@ fn proof(view: &OptOutView) -> &'static str {
 
 fn removed(view: &OptOutView) -> String {
     let name = named(view);
-    if view.in_force {
+    if view.in_force && view.proof == OptOutProof::Order {
         return format!("{name}: taken back here, but still opted out on the word of other members ({})\n", view.state_text);
+    }
+    if view.in_force {
+        return format!("{name}: {}; all members hear of it now, and look for themselves\n", view.state_text);
     }
     format!("{name} is not opted out by {} any more; all members hear of it now\n", proof(view))
 }

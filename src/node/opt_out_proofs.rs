@@ -97,13 +97,16 @@ async fn look_for_file(web: &WebClients, log: Option<&RequestLog>, host: &Host, 
     judge(&found)
 }
 
-/// The proof at one port is enough; it is gone if no port that answers has it, or leaves that open.
+/// The proof at one port is enough, whatever the other one says; it is gone if no port that answers has it, or leaves that open.
 fn judge(found: &[Found]) -> ProofLook {
+    if found.iter().any(|one| matches!(one, Found::Proof)) {
+        return ProofLook::Stands;
+    }
     let mut gone = None;
     let mut unclear = None;
     for one in found {
         match one {
-            Found::Proof => return ProofLook::Stands,
+            Found::Proof => {}
             Found::Nothing(text) => gone = gone.or(Some(text)),
             Found::Unclear(text) => return ProofLook::Unclear(text.clone()),
             Found::Nobody(text) => unclear = unclear.or(Some(text)),
@@ -178,6 +181,7 @@ mod tests {
         let nothing = || Found::Nothing("404".to_owned());
         let nobody = || Found::Nobody("refused".to_owned());
         assert_eq!(judge(&[nothing(), Found::Proof]), ProofLook::Stands);
+        assert_eq!(judge(&[Found::Unclear("503".to_owned()), Found::Proof]), ProofLook::Stands, "one port is enough");
         assert_eq!(judge(&[nobody(), nothing()]), ProofLook::Gone("404".to_owned()));
         assert_eq!(judge(&[Found::Unclear("503".to_owned()), nothing()]), ProofLook::Unclear("503".to_owned()));
         assert!(matches!(judge(&[nobody(), nobody()]), ProofLook::Unclear(_)) && matches!(judge(&[]), ProofLook::Unclear(_)));

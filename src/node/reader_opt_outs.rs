@@ -130,6 +130,16 @@ impl ReaderOptOuts {
     }
 }
 
+/// Why a proof of this kind is not looked for now because of what the operator of this daemon lets it move. A record is looked up always:
+/// that is some 200 bytes to a name server, and a no is to be heard by any member. A file is up to two requests to a server.
+pub fn refuses(proof: OptOutProof, is_resting: bool, spent: Option<&'static str>) -> Option<&'static str> {
+    match proof {
+        OptOutProof::Txt | OptOutProof::Order => None,
+        OptOutProof::File if is_resting => Some("its operator lets it ask nothing now; say so to another member, or publish a TXT record"),
+        OptOutProof::File => spent,
+    }
+}
+
 /// A part of the opt-outs that are known here: those behind one.
 pub fn list(view: &View<'_>, after: Option<&OptOutKey>) -> PublicResponse {
     let (views, next) = view.opt_outs_after(after, MAX_LISTED);
@@ -170,6 +180,16 @@ mod tests {
             proofs.take(from, &key((tenth * networks + network) as usize, proof), begin + Duration::from_millis(tenth * 100)).is_ok()
         });
         taken.count()
+    }
+
+    #[test]
+    fn a_record_is_looked_up_in_a_pause_and_when_the_bytes_for_readers_are_spent_and_a_file_is_not() {
+        for (is_resting, spent) in [(false, None), (true, None), (false, Some("spent")), (true, Some("spent"))] {
+            assert_eq!(refuses(OptOutProof::Txt, is_resting, spent), None, "{is_resting}, {spent:?}");
+            let file = refuses(OptOutProof::File, is_resting, spent);
+            assert_eq!(file.is_some(), is_resting || spent.is_some(), "{file:?}");
+            assert!(!is_resting || file.is_some_and(|why| why.contains("say so to another member")), "{file:?}");
+        }
     }
 
     #[test]

@@ -756,10 +756,9 @@ impl Daemon {
         let view = self.crawler.view();
         let refused = match &request {
             // Who says no to the swarm may do so at any member.
-            PublicRequest::OptOut(..) if self.allowance.is_resting() => {
-                Some("its operator lets it ask nothing now; say so to another member")
+            PublicRequest::OptOut(key, _) => {
+                reader_opt_outs::refuses(key.proof, self.allowance.is_resting(), self.executor.refuses_readers())
             }
-            PublicRequest::OptOut(..) => self.executor.refuses_readers(),
             _ if self.config.swarm.readers == Readers::Members => {
                 Some("this access point answers members of the swarm only; ask another one")
             }

@@ -4,9 +4,10 @@
 //!
 //! * an operator's order holds as long as that member does not withdraw it, unless the configuration ignores its orders;
 //! * of a proof that this access point looked for itself, what it saw counts, whatever others say. It looks for those of sites of its own,
-//!   and again when a member says the opposite. One that it sees is there; one that it had seen is gone as soon as it finds none; one that
-//!   it never saw is not there if it finds none three times in eleven minutes, or cannot find out for six hours. Until then nothing is
-//!   asked;
+//!   and again when a member says the opposite. One that it sees is there; one is not there if it finds none three times in eleven minutes,
+//!   or, if it never saw it, cannot find out for six hours. Until then nothing is asked. What it looked for in vain and a member repeats
+//!   it looks for again, but has requests wait for that once a day only for each that says so, and three times in all;
+//! * people's withdrawal is told at once if the proof is not there at that moment, and holds here when two further looks agree;
 //! * of another proof that a member saw nothing is asked here, and if this access point comes to own such a server, it looks first. Its
 //!   URLs are not dropped for it: they go to the owner, who looks. As many who looked in vain as saw it make it one that is not in force.
 //!
@@ -17,7 +18,7 @@
 
 use super::{
     in_force::{InForce, OptedOut},
-    looks::{Look, Looks},
+    looks::{Look, Looks, SERIES},
     register::{KeptStatement, NotKeptError, Register, Signer},
 };
 use crate::{
@@ -119,15 +120,22 @@ impl OptOuts {
         for signed in pages.iter().filter_map(|page| postcard::from_bytes::<Vec<SignedStatement>>(page).ok()).flatten() {
             if let Ok(statement) = signed.read() {
                 let head = signed.head(&statement);
-                self.register.keep(Arc::new(KeptStatement { statement, signed, head }), true);
+                self.register.keep(Arc::new(KeptStatement { statement, signed, head }), &cx.me, true);
             }
         }
-        let ours: Vec<_> = self.register.all().filter(|(_, said)| said.iter().any(|kept| kept.statement.by == cx.me)).collect();
-        let disputed = ours
-            .into_iter()
-            .filter(|(_, said)| said.iter().any(|kept| kept.statement.stops) && said.iter().any(|kept| !kept.statement.stops));
-        let disputed: Vec<OptOutKey> = disputed.map(|(key, _)| key.clone()).filter(|key| key.proof != OptOutProof::Order).collect();
-        disputed.iter().for_each(|key| self.looks.want_once(key, cx.now.moment));
+        let all = self.register.all().filter(|(key, _)| key.proof != OptOutProof::Order);
+        for (key, said) in all {
+            let Some(mine) = said.iter().map(|kept| &kept.statement).find(|one| one.by == cx.me) else { continue };
+            let is_disputed = said.iter().any(|kept| kept.statement.stops != mine.stops);
+            if !mine.stops && mine.revision > 1 && cx.now.wall.0.saturating_sub(mine.at.0) < SERIES {
+                // It may have been taken back by people, and been looked for just once since.
+                self.looks.take_back(key, cx.now.moment, false);
+            } else if is_disputed && mine.stops {
+                self.looks.want(key, cx.now.moment);
+            } else if is_disputed {
+                self.looks.want_once(key, cx.now.moment);
+            }
+        }
         self.take_effect(cx);
     }
 
@@ -155,7 +163,7 @@ impl OptOuts {
         for (host, address) in sites {
             let covering = cx.opted_out.covering(Some(host), Some(address)).filter(|one| !one.is_certain);
             if let Some(one) = covering.filter(|one| self.register.said_by(&cx.me, &one.key).is_none()) {
-                self.looks.want(&one.key, cx.now.moment);
+                self.looks.want_said(&one.key, cx.now.moment, one.by, false);
             }
         }
     }
@@ -204,14 +212,15 @@ impl OptOuts {
     fn judge(&self, cx: &Context, key: &OptOutKey, said: &[&Arc<KeptStatement>]) -> Option<InForce> {
         let statements = || said.iter().map(|kept| &kept.statement);
         let stopping: Vec<&Statement> = statements().filter(|one| one.stops && !self.is_ignored(cx, one)).collect();
-        let first = stopping.iter().min_by_key(|one| (one.at, one.by))?;
         let mine = statements().find(|one| one.by == cx.me);
+        let taken_back = mine.filter(|_| self.looks.is_taken_back(key));
+        let first = stopping.iter().copied().min_by_key(|one| (one.at, one.by)).or(taken_back)?;
         let is_certain = key.proof == OptOutProof::Order || mine.is_some_and(|mine| mine.stops);
         let in_vain = statements().filter(|one| !one.stops).count();
-        let awaits = self.looks.awaits(key);
+        let is_held = self.looks.holds(key);
         // What was not looked for here is not asked here, either.
-        let holds = is_certain || awaits || mine.is_none();
-        let is_disputed = !is_certain && !awaits && stopping.len() <= in_vain;
+        let holds = is_certain || is_held || mine.is_none();
+        let is_disputed = !is_certain && !is_held && stopping.len() <= in_vain;
         holds.then(|| InForce { key: key.clone(), by: first.by, at: first.at, is_certain, is_disputed })
     }
 }
@@ -239,7 +248,7 @@ impl OptOuts {
 
     /// Why an opt-out cannot be taken back: nobody says that there is one.
     fn unknown(&self, key: &OptOutKey, stops: bool) -> Option<String> {
-        let is_known = stops || self.register.about(key).iter().any(|kept| kept.statement.stops);
+        let is_known = stops || self.looks.is_taken_back(key) || self.register.about(key).iter().any(|kept| kept.statement.stops);
         (!is_known).then(|| format!("no opt-out of {} by a {} proof is known here", key.subject, key.proof))
     }
 
@@ -330,8 +339,10 @@ impl OptOuts {
     /// A proof was looked for.
     pub(crate) fn looked(&mut self, cx: &mut Context, question: QuestionId, found: ProofLook) {
         let (register, me) = (&self.register, cx.me);
-        let was_seen = |key: &OptOutKey| register.said_by(&me, key).is_some_and(|kept| kept.statement.stops);
-        let Some((Look { key, asked }, is_clear)) = self.looks.end(question, cx.now.moment, &found, was_seen) else { return };
+        let said = |key: &OptOutKey| register.said_by(&me, key).map(|kept| kept.statement.stops);
+        let taken_back = self.looks.running(question).is_some_and(|look| self.looks.is_taken_back(&look.key));
+        let Some((Look { key, asked }, is_clear)) = self.looks.end(question, cx.now.moment, &found, said) else { return };
+        let mine = said(&key);
         let publish = || key.proof.published_at(&key.subject);
         match (asked, found) {
             (Some((number, stops @ true)), ProofLook::Stands) | (Some((number, stops @ false)), ProofLook::Gone(_)) => {
@@ -341,6 +352,9 @@ impl OptOuts {
                 self.refuse(number, format!("{found}; publish {}, then say so again", publish()))
             }
             (Some((number, false)), ProofLook::Stands) => {
+                if mine == Some(false) {
+                    self.say_or_count(cx, &key, true);
+                }
                 self.refuse(number, format!("the proof is still there; take {} away, then say so again", publish()));
             }
             (Some((number, _)), ProofLook::Unclear(why)) => {
@@ -349,12 +363,11 @@ impl OptOuts {
             (None, _) if !is_clear => {}
             (None, found) => {
                 let stops = found == ProofLook::Stands;
-                if !stops && self.register.said_by(&cx.me, &key).is_none() {
+                // What was seen here, or taken back here, is withdrawn and was not made up.
+                if !stops && mine != Some(true) && !taken_back {
                     cx.refuse("opt-outs whose proof was looked for in vain");
                 }
-                if let Err(why) = self.say(cx, &key, stops) {
-                    cx.refuse(why.class());
-                }
+                self.say_or_count(cx, &key, stops);
             }
         }
         self.take_effect(cx);
@@ -386,9 +399,16 @@ impl OptOuts {
         Ok(head.id)
     }
 
+    /// The same; it is counted if there is no room for it.
+    fn say_or_count(&mut self, cx: &mut Context, key: &OptOutKey, stops: bool) {
+        if let Err(why) = self.say(cx, key, stops) {
+            cx.refuse(why.class());
+        }
+    }
+
     /// Keeps a statement; it holds as soon as [`OptOuts::store`] was called.
     fn keep(&mut self, cx: &mut Context, kept: KeptStatement, evicted: Option<StatementId>) {
-        self.register.keep(Arc::new(kept), false);
+        self.register.keep(Arc::new(kept), &cx.me, false);
         if let Some(evicted) = evicted {
             self.register.drop_one(&evicted);
             cx.refuse("opt-outs dropped for those of members with fewer");
@@ -447,11 +467,13 @@ impl OptOuts {
         }
         if by == cx.me {
             // A later word of ours, from before our state was lost; what was said since holds.
-            if let Err(why) = self.say(cx, &key, !stops) {
-                cx.refuse(why.class());
-            }
+            self.say_or_count(cx, &key, !stops);
         } else if key.proof != OptOutProof::Order && !self.is_ignored(cx, &statement) {
-            self.looks.want(&key, cx.now.moment);
+            if stops {
+                self.looks.want_said(&key, cx.now.moment, by, true);
+            } else {
+                self.looks.want(&key, cx.now.moment);
+            }
         }
     }
 
@@ -573,13 +595,18 @@ impl OptOuts {
         let statements = || said.iter().map(|kept| &kept.statement);
         let mut stopping: Vec<&Statement> = statements().filter(|one| one.stops).collect();
         stopping.sort_by_key(|one| (one.at, one.by));
-        let first = stopping.first()?;
-        let in_force = self.judge(cx, key, said).filter(|one| !one.is_disputed);
         let mine = statements().find(|one| one.by == cx.me);
+        let is_taken_back = self.looks.is_taken_back(key);
+        let first = stopping.first().copied().or(mine.filter(|_| is_taken_back))?;
+        let in_force = self.judge(cx, key, said).filter(|one| !one.is_disputed);
         let state_text = match &in_force {
             Some(_) if key.proof == OptOutProof::Order => "in force by an operator's order",
+            Some(one) if one.is_certain && self.looks.is_doubtful(key) => {
+                "in force: the proof was seen here, though not at the last look; it is looked for again"
+            }
             Some(one) if one.is_certain => "in force: the proof was seen here",
-            Some(_) if self.looks.awaits(key) => "in force until the proof was looked for here",
+            Some(_) if is_taken_back => "taken back here; in force until the proof was looked for in vain three times in eleven minutes",
+            Some(_) if self.looks.holds(key) => "in force until the proof was looked for here",
             Some(_) => "in force on the word of who took it in",
             None if stopping.iter().all(|one| self.is_ignored(cx, one)) => "not in force: who says so is ignored here",
             None if mine.is_some() => "not in force: the proof was looked for here in vain",

@@ -76,7 +76,40 @@ pub(crate) struct Register {
     /// Who says something of what.
     about: BTreeMap<OptOutKey, BTreeMap<AccessPoint, StatementId>>,
     /// Which are of whom.
-    of: BTreeMap<AccessPoint, BTreeSet<StatementId>>,
+    of: BTreeMap<AccessPoint, OfOne>,
+}
+
+/// The statements of one member by what dropping one of them would lose here, the least first: those that are withdrawn or were looked for
+/// in vain here, those whose proof was not looked for here, and those whose proof was seen here.
+#[derive(Debug, Default)]
+struct OfOne([BTreeSet<StatementId>; 3]);
+
+impl OfOne {
+    fn len(&self) -> usize {
+        self.0.iter().map(BTreeSet::len).sum()
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &StatementId> {
+        self.0.iter().flatten()
+    }
+
+    fn remove(&mut self, id: &StatementId) {
+        for ids in &mut self.0 {
+            ids.remove(id);
+        }
+    }
+}
+
+/// The place of a statement in that order, by what this access point says of its subject. Of orders all are alike: nobody looks for a
+/// proof, and of one that was withdrawn and forgotten an old version could be told again.
+fn worth(statement: &Statement, mine: Option<bool>) -> usize {
+    match mine {
+        _ if statement.key.proof == OptOutProof::Order => 1,
+        _ if !statement.stops => 0,
+        Some(false) => 0,
+        None => 1,
+        Some(true) => 2,
+    }
 }
 
 /// Statements come.
@@ -91,8 +124,8 @@ impl Register {
         &mut self.book
     }
 
-    /// Whether there is room for a statement, and which one makes room for it: of the other member that has most, if it has more than this one.
-    /// Nothing makes room for those of who is no member, and ours for nobody's.
+    /// Whether there is room for a statement, and which one makes room for it. Nothing makes room for those of who is no member, and ours
+    /// for nobody's.
     ///
     /// # Errors
     ///
@@ -112,12 +145,12 @@ impl Register {
             self.room_for_stranger(statement, signer_of)?;
         }
         let theirs = self.of.get(&statement.by);
-        let count = theirs.map_or(0, BTreeSet::len);
+        let count = theirs.map_or(0, OfOne::len);
         if count >= MAX_OF_MEMBER {
             return Err(NotKeptError::TooManyOfMember);
         }
         let is_order = |id: &&StatementId| self.book.get(id).is_some_and(|kept| kept.statement.key.proof == OptOutProof::Order);
-        if statement.key.proof == OptOutProof::Order && theirs.into_iter().flatten().filter(is_order).count() >= MAX_ORDERS {
+        if statement.key.proof == OptOutProof::Order && theirs.into_iter().flat_map(OfOne::ids).filter(is_order).count() >= MAX_ORDERS {
             return Err(NotKeptError::TooManyOrders);
         }
         if self.book.len() < MAX_STATEMENTS {
@@ -126,9 +159,26 @@ impl Register {
         if signer == Signer::Stranger {
             return Err(NotKeptError::TooMany);
         }
-        let others = self.of.iter().filter(|(by, _)| **by != statement.by && *by != me);
-        let most = others.max_by_key(|(_, ids)| ids.len()).filter(|(_, ids)| signer == Signer::Me || ids.len() > count + 1);
-        most.and_then(|(_, ids)| ids.last().copied()).map(Some).ok_or(NotKeptError::TooMany)
+        let more_than = if signer == Signer::Me { 0 } else { count + 1 };
+        self.least_needed(statement, me, more_than).map(Some).ok_or(NotKeptError::TooMany)
+    }
+
+    /// The statement that makes room for this one: of those whose loss costs least one of the other member that has most of them, if it has
+    /// more than so many; what is withdrawn or was looked for in vain makes room for anything else in any case. While there are such, none
+    /// makes room whose loss costs more.
+    fn least_needed(&self, statement: &Statement, me: &AccessPoint, more_than: usize) -> Option<StatementId> {
+        let is_in_force = worth(statement, self.said_about(&statement.key, me)) > 0;
+        let others = || self.of.iter().filter(|(other, _)| **other != statement.by && *other != me).map(|(_, theirs)| &theirs.0);
+        let (worth, most) = (0..3).find_map(|worth| {
+            let most = others().map(|theirs| &theirs[worth]).max_by_key(|ids| ids.len());
+            most.filter(|ids| !ids.is_empty()).map(|ids| (worth, ids))
+        })?;
+        most.last().copied().filter(|_| (worth == 0 && is_in_force) || most.len() > more_than)
+    }
+
+    /// What this access point says of one: whether its proof is there.
+    fn said_about(&self, key: &OptOutKey, me: &AccessPoint) -> Option<bool> {
+        self.said_by(me, key).map(|kept| kept.statement.stops)
     }
 
     fn room_for_stranger(&self, statement: &Statement, signer_of: impl Fn(&AccessPoint) -> Signer) -> Result<(), NotKeptError> {
@@ -140,11 +190,26 @@ impl Register {
     }
 
     /// A statement is kept from now on. It was stored before, or is to be.
-    pub(crate) fn keep(&mut self, kept: Arc<KeptStatement>, is_stored: bool) {
-        let Statement { by, key, .. } = &kept.statement;
-        self.about.entry(key.clone()).or_default().insert(*by, kept.head.id);
-        self.of.entry(*by).or_default().insert(kept.head.id);
+    pub(crate) fn keep(&mut self, kept: Arc<KeptStatement>, me: &AccessPoint, is_stored: bool) {
+        let Statement { by, key, .. } = kept.statement.clone();
+        let id = kept.head.id;
         self.book.keep(kept, is_stored);
+        self.about.entry(key.clone()).or_default().insert(by, id);
+        if by == *me {
+            // What is said here changes what the others' statements are worth.
+            let about: Vec<StatementId> = self.about.get(&key).into_iter().flat_map(|said| said.values().copied()).collect();
+            about.iter().for_each(|id| self.place(id, me));
+        } else {
+            self.place(&id, me);
+        }
+    }
+
+    fn place(&mut self, id: &StatementId, me: &AccessPoint) {
+        let Some(statement) = self.book.get(id).map(|kept| &kept.statement) else { return };
+        let worth = worth(statement, self.said_about(&statement.key, me));
+        let theirs = self.of.entry(statement.by).or_default();
+        theirs.remove(id);
+        theirs.0[worth].insert(*id);
     }
 
     /// A statement is not kept any more, nor asked for again.
@@ -159,7 +224,7 @@ impl Register {
         }
         if let Some(ids) = self.of.get_mut(by) {
             ids.remove(id);
-            if ids.is_empty() {
+            if ids.len() == 0 {
                 self.of.remove(by);
             }
         }
@@ -190,6 +255,6 @@ impl Register {
 
     /// How many the member has of whom most are kept.
     pub(crate) fn most_of_one(&self) -> usize {
-        self.of.values().map(BTreeSet::len).max().unwrap_or(0)
+        self.of.values().map(OfOne::len).max().unwrap_or(0)
     }
 }
