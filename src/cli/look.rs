@@ -117,9 +117,10 @@ fn swarm(view: &StatusView) -> String {
     format!("{name}: {} alive, {} silent, {} dead", members.alive, members.silent, members.dead)
 }
 
-fn store(view: &StoreView) -> String {
+fn store(view: &StoreView, allowance: &AllowanceView) -> String {
     let silent = view.silent_for_ms.map_or(String::new(), |silent| format!("; the disk has not answered for {}", Span(silent)));
-    format!("{} state, {} cache{silent}", bytes(view.state_bytes), bytes(view.cache_bytes))
+    let limit = allowance.disk_limit_bytes.map_or(String::new(), |limit| format!(", of {} (allowance.disk)", bytes(limit)));
+    format!("{} state, {} cache{limit}{silent}", bytes(view.state_bytes), bytes(view.cache_bytes))
 }
 
 fn used(moved: u64, limit: Option<u64>, when: &str) -> String {
@@ -182,11 +183,9 @@ fn status_text(view: &StatusView, style: Style) -> String {
         ("waiting", format!("{} here, {} being sent to their owners", counted(view.waiting_urls, "URL"), view.outgoing_urls)),
         ("connections", format!("{} open to web servers", view.open_connections)),
         ("hierarchy", hierarchy(&view.hierarchy)),
-        ("store", store(&view.store)),
+        ("store", store(&view.store, &view.allowance)),
         ("memory", part(view.allowance.memory_bytes, view.allowance.memory_limit_bytes)),
     ];
-    let disk_limit = view.allowance.disk_limit_bytes;
-    lines.extend(disk_limit.map(|_| ("disk", part(view.allowance.disk_bytes, disk_limit))));
     lines.retain(|(name, value)| *name != "pinned" || !value.is_empty());
     lines.extend([
         ("web bytes", crawl_bytes(&view.allowance)),

@@ -719,7 +719,7 @@ mod tests {
             for minute in 0..8 * 60 {
                 let wall = WallTime(begin + minute * 60_000);
                 allowance.look(wall, now);
-                if wire.may_begin() != was_open {
+                if allowance.is_resting() == was_open {
                     was_open = !was_open;
                     seen.push(Timestamp::from_millisecond(wall.0 as i64).unwrap().to_string());
                 }

@@ -8,7 +8,7 @@ use super::{
 use std::{net::SocketAddr, time::Duration};
 
 /// Keys that have no default: the example shows how a value would look. Its comment says "No default", by which the manual and the page know.
-const WITHOUT_DEFAULT: [&str; 11] = [
+const WITHOUT_DEFAULT: [&str; 12] = [
     "swarm = ",
     "pre_shared_key_file",
     "source_address",
@@ -18,6 +18,7 @@ const WITHOUT_DEFAULT: [&str; 11] = [
     "crawl_rate",
     "swarm_per_",
     "memory = \"512",
+    "disk",
     "hours",
     "time_zone",
 ];

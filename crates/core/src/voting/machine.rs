@@ -624,8 +624,8 @@ impl Voting {
         settled || list.voters.len() < plan::MIN_VOTERS || list.voters.iter().any(|voter| !next.contains(voter) && is_out(voter))
     }
 
-    /// Who may become a voter, the longest leased first. Of newcomers only so many may as do not stop the voters that are heard when they vanish
-    /// together. If nobody would be left, whoever holds a lease may.
+    /// Who may become a voter, the longest leased first. Of newcomers only so many may as do not stop the voters that are heard, and those that have
+    /// held leases for long, when they vanish together. If nobody would be left, whoever holds a lease may.
     fn candidates(
         &self,
         now: Moment,
@@ -643,7 +643,7 @@ impl Voting {
         tenured.sort_unstable();
         let longest = tenured.iter().filter(|(since, _)| now.since(*since) >= long).count();
         let heard = list.voters.iter().filter(|voter| !gone.contains(voter) && self.is_heard(now, me, voter)).count();
-        tenured.truncate(longest.max(plan::most_newcomers(heard)));
+        tenured.truncate(longest + plan::most_newcomers(heard + longest));
         tenured.into_iter().map(|(_, who)| who).collect()
     }
 
@@ -703,7 +703,7 @@ impl Voting {
         let stay = next.voters.iter().filter(|who| list.contains(who) && self.is_heard(now, me, who)).count();
         let long = self.long(age);
         let newcomers = added.iter().filter(|who| !self.may_be_voter(now, long, me, who)).count();
-        let borne = bereft || newcomers <= plan::most_newcomers(stay);
+        let borne = bereft || newcomers <= plan::most_newcomers(stay + added.len() - newcomers);
         of_age
             && fair
             && timely
