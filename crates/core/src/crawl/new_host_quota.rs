@@ -212,7 +212,9 @@ mod tests {
         assert!(spent && (0..domains).all(|n| newcomers.admit(&once(n), prints(n), LIMIT, Moment(1))));
         assert!(!newcomers.admit(&trap(LIMIT), Fingerprint(LIMIT), LIMIT, Moment(2)), "its quota is used up, whoever came since");
         assert!(newcomers.admit(&trap(3), Fingerprint(3), LIMIT, Moment(2)), "and its hosts are known");
-        assert!(newcomers.domains.len() <= MAX_DOMAINS && newcomers.hosts == newcomers.domains.values().map(|d| d.hosts.len()).sum());
+        assert!(
+            newcomers.domains.len() <= MAX_DOMAINS && newcomers.hosts == newcomers.domains.values().map(|d| d.hosts.len()).sum::<usize>()
+        );
         // What journals say of today takes the place of those met once; what they say of earlier days does not.
         (domains..domains + MAX_DOMAINS as u64).for_each(|n| newcomers.recall(&once(n), prints(n), 2 * DAY, Moment(2)));
         assert_eq!(newcomers.domains.len(), MAX_DOMAINS);
