@@ -110,6 +110,8 @@ pub(super) struct UnderWay {
     pub(super) unstored: BTreeMap<WriteId, Vec<Durable>>,
     /// When a member was asked for lists last.
     pub(super) lists_asked: Option<Moment>,
+    /// Members that told a false list of their own accord, and when.
+    pub(super) false_lists: BTreeMap<AccessPoint, Moment>,
     /// Voters of the present list that were brought what those before had decided, and when.
     pub(super) brought: BTreeMap<AccessPoint, Moment>,
     /// A term that is being stored.

@@ -240,7 +240,7 @@ impl Voting {
             BallotRequest::Install { list, before } => self.install(cx, asker, from, &list, &before),
             BallotRequest::Adopt(signed) => {
                 self.catch_up(cx, from, signed.list.number.saturating_sub(1));
-                self.adopt_from(cx, others, from, &signed);
+                self.told_list(cx, others, from, &signed);
                 self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
             }
         }
