@@ -462,7 +462,8 @@ pub struct Renewal {
 /// What a voter answers to a [`Renewal`] that it grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Claims of this owner that were accepted here and never heard of again: subnet, epoch.
+    /// Claims of this owner that were accepted here and never heard of again: subnet, epoch. At most [`MAX_REPORTED`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_REPORTED>")]
     pub unpublished: Vec<(Subnet, u64)>,
     /// The last of the owner's sets of replicas that this voter has stored.
     pub stored: SetNumber,
@@ -503,9 +504,12 @@ pub enum Vote {
 /// A voter's answer to a [`crate::message::Proposal`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Voted {
-    /// One vote a claim, in the order of the proposal; and the last sets of replicas of the owners before, as far as this voter knows them,
-    /// at most [`MAX_PROPOSED`].
-    Votes(Vec<Vote>, #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")] Vec<SignedReplicas>),
+    /// One vote a claim, at most [`MAX_PROPOSED`], in the order of the proposal; and the last sets of replicas of the owners before, as far
+    /// as this voter knows them, at most [`MAX_PROPOSED`].
+    Votes(
+        #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")] Vec<Vote>,
+        #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")] Vec<SignedReplicas>,
+    ),
     /// This voter changes to another list at the moment, or has too much to do.
     Later,
     /// The sender holds no lease here.

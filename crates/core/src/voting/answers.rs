@@ -23,7 +23,7 @@ use nearcrawl_model::{
     replica::NamedReplica,
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{Grant, InheritedReplicas, Renewed, SetNumber, SignedList, Voted, VoterList},
+    vote::{BallotAnswer, Grant, InheritedReplicas, MAX_REPORTED, Renewed, SetNumber, SignedList, Voted, VoterList},
 };
 use std::collections::BTreeSet;
 
@@ -117,15 +117,17 @@ impl Voting {
     /// Claims of ours that a voter accepted and has not heard of again: told once more if they are published, else withdrawn.
     fn publish_or_withdraw(&mut self, cx: &mut Context, others: Others<'_>, voter: AccessPoint, claims: Vec<(Subnet, u64)>) {
         let (mut published, mut withdrawn) = (Vec::new(), Vec::new());
-        for (subnet, epoch) in claims {
-            match others.register.latest(&subnet).map(|held| held.claim.epoch) {
-                Some(known) if known >= epoch => published.push(subnet),
-                _ if self.proposals.is_open(&subnet, epoch) => {}
-                _ => {
-                    // Its epoch is never used again: the withdrawal may be long on its way.
-                    self.proposals.used_up(subnet, epoch);
-                    withdrawn.push((subnet, epoch));
-                }
+        for (subnet, epoch) in claims.into_iter().take(MAX_REPORTED) {
+            let known = others.register.latest(&subnet).map(|held| held.claim.epoch);
+            if known.is_some_and(|known| known >= epoch) {
+                published.push(subnet);
+            } else if self.proposals.is_open(&subnet, epoch) {
+                continue;
+            } else if self.proposals.uses_up(subnet, epoch, known.unwrap_or(0)) {
+                // Its epoch is never used again: the withdrawal may be long on its way.
+                withdrawn.push((subnet, epoch));
+            } else {
+                cx.refuse("voters' words about claims of ours that are not likely");
             }
         }
         if !published.is_empty() {

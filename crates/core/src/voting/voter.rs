@@ -32,7 +32,7 @@ const KEPT_FOR: Millis = 600_000;
 const REPORTED_AFTER: Millis = 20_000;
 
 /// How far ahead of the last known epoch a claim may be: attempts of members that a voter has not heard of.
-const MAX_SKIPPED: u64 = 1_024;
+pub(super) const MAX_SKIPPED: u64 = 1_024;
 
 /// What is known of an owner's lease.
 #[derive(Clone, Copy, Debug)]
