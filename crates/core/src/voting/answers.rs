@@ -3,10 +3,12 @@
 use super::{
     ballots::Outcome,
     confirmation::Witnesses,
+    handed_over::{self, MAX_MORE_OWNERS},
     lease::Step,
     machine::{Durable, Others, Standing, Voting},
     plan::FEW,
     proposals::Accepted,
+    questions::TOO_MUCH,
     records::{self, VotingRecord},
 };
 use crate::{
@@ -27,8 +29,6 @@ use nearcrawl_model::{
 };
 use std::collections::BTreeSet;
 
-/// When lists are asked for again.
-const ASK_LISTS_AGAIN: Millis = 1_000;
 /// For how long no list of a member is looked at that told a false one of its own accord.
 const FALSE_LIST_REST: Millis = 60_000;
 
@@ -45,6 +45,8 @@ pub(super) enum Told {
     False,
 }
 
+/// When lists are asked for again.
+const ASK_LISTS_AGAIN: Millis = 1_000;
 
 /// What members answer.
 impl Voting {
@@ -68,9 +70,15 @@ impl Voting {
                 }
             }
             (Pending::Ballot, Some(Response::Ballot(answer))) => {
+                if let BallotAnswer::Accepted(_, told) = answer.as_ref()
+                    && handed_over::owners(told) > self.voter.owners_decided() + MAX_MORE_OWNERS
+                {
+                    return cx.refuse("acceptances of a voters' list with too many owners");
+                }
                 match self.ballots.answered(now, &self.lists, &self.standing.lost, from, *answer) {
                     Outcome::Nothing => {}
                     Outcome::OtherList(_) => self.ask_for_lists(cx, from),
+                    Outcome::TooMuch => cx.refuse(TOO_MUCH),
                     Outcome::Adopted(signed) => {
                         self.adopt(cx, &signed, Vec::new());
                         self.tell_list(cx, others, &signed);
@@ -265,16 +273,6 @@ impl Voting {
             {
                 noted.remove(&first);
             }
-        }
-        Told::Nothing
-    }
-
-    /// Whether the list that was known at the start is in force is found out; a list that has replaced it without its voters is adopted.
-    pub(super) fn confirm_list(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
-        let now = cx.now.moment;
-        if self.standing.confirmation.leased(now, self.lease.holds(now)) {
-            for member in others.members.standings().keys() {
-                cx.ask(*member, Pending::VoterLists, Request::VoterLists(list.number));
             noted.insert(from, now);
         }
     }
@@ -297,6 +295,16 @@ impl Voting {
         };
         if stops {
             self.lease.end(cx.now.moment);
+        }
+        Told::Nothing
+    }
+
+    /// Whether the list that was known at the start is in force is found out; a list that has replaced it without its voters is adopted.
+    pub(super) fn confirm_list(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
+        let now = cx.now.moment;
+        if self.standing.confirmation.leased(now, self.lease.holds(now)) {
+            for member in others.members.standings().keys() {
+                cx.ask(*member, Pending::VoterLists, Request::VoterLists(list.number));
             }
         }
         if !self.standing.confirmation.is_asked_for() {
