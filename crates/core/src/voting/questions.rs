@@ -241,8 +241,8 @@ impl Voting {
         }
     }
 
-    /// Promises to take part in no earlier ballot. Who accepted a list says so whatever is wanted now. The others promise nothing to a list that
-    /// they would not accept: so it is not accepted by few, who would decide nothing any more until the others agree.
+    /// Promises to take part in no earlier ballot. Who accepted a list says so whatever is wanted now. The others promise nothing to a list
+    /// that they would not accept: so it is not accepted by few, who would decide nothing any more until the others agree.
     fn prepare(&mut self, cx: &mut Context, asker: Asker, ballot: Ballot, wanted: &VoterList) {
         let number = self.lists.number();
         if !self.ballots.is_sealed(number) {
