@@ -92,12 +92,6 @@ impl VoterList {
         let remain = || self.voters.iter().filter(|voter| counts(voter) && next.contains(voter));
         chosen_by.len() >= quorum_of(there) || chosen_by.len() > there / 2 && remain().all(|voter| chosen_by.contains(voter))
     }
-
-    /// Whether these voters, each once, decide.
-    fn is_decided_by(&self, voters: impl Iterator<Item = AccessPoint>) -> bool {
-        let distinct: BTreeSet<_> = voters.filter(|voter| self.contains(voter)).collect();
-        distinct.len() >= self.quorum()
-    }
 }
 
 /// How many of so many voters decide: more than half, from seven voters on more than two thirds.
@@ -183,34 +177,53 @@ impl SignedList {
     /// Checks a list that is to follow `before`, of whose voters those in `lost` are not counted; the first one follows none.
     pub fn check(&self, before: Option<&VoterList>, lost: &BTreeSet<AccessPoint>) -> Result<(), VoterListError> {
         self.check_accepted(before, lost)?;
-        let valid = self.installed.iter().filter(|by| by.holds(INSTALLED_CONTEXT, &self.list));
-        if self.list.is_decided_by(valid.map(|by| by.voter)) { Ok(()) } else { Err(VoterListError::NotInstalled) }
+        self.check_installed()
     }
 
-    /// The voters of the list before that accepted it, as their valid signatures tell.
+    /// Whether enough of its own voters say that they have what was decided before. No more signatures are looked at than that takes, one
+    /// of each voter.
+    pub fn check_installed(&self) -> Result<(), VoterListError> {
+        let valid = first_of_each(&self.installed, &self.list).filter(|by| by.holds(INSTALLED_CONTEXT, &self.list));
+        if valid.take(self.list.quorum()).count() >= self.list.quorum() { Ok(()) } else { Err(VoterListError::NotInstalled) }
+    }
+
+    /// The voters of the list before that accepted it, as their valid signatures tell: one of each is looked at.
     pub fn accepted_by(&self, before: &VoterList) -> BTreeSet<AccessPoint> {
-        let ours = self.accepted.iter().take(MAX_VOTERS).filter(|by| before.contains(&by.voter));
-        ours.filter(|by| is_accepted(by, &self.list, self.ballot)).map(|by| by.voter).collect()
+        first_of_each(&self.accepted, before).filter(|by| is_accepted(by, &self.list, self.ballot)).map(|by| by.voter).collect()
     }
 
-    /// The same without the signatures of its own voters: whether it was chosen.
-    pub fn check_accepted(&self, before: Option<&VoterList>, lost: &BTreeSet<AccessPoint>) -> Result<(), VoterListError> {
+    /// Whether it can be the list after that one, signatures aside.
+    pub fn check_form(&self, before: Option<&VoterList>) -> Result<(), VoterListError> {
         if !self.list.is_well_formed() || self.accepted.len() > MAX_VOTERS || self.installed.len() > MAX_VOTERS {
             return Err(VoterListError::Malformed);
         }
         if self.list.number != before.map_or(1, |before| before.number + 1) || (before.is_none() && self.list.voters.len() != 1) {
             return Err(VoterListError::NotNext);
         }
-        if let Some(before) = before {
-            let mut valid = self.accepted.iter().filter(|by| by.holds(BALLOT_CONTEXT, &(&self.list, self.ballot))).map(|by| &by.voter);
-            // If all are lost, its own voters' word has to do.
-            let all_lost = before.voters.iter().all(|voter| lost.contains(voter));
-            if !all_lost && !before.may_choose(&mut valid, &self.list, lost) {
-                return Err(VoterListError::NotAccepted);
-            }
-        }
         Ok(())
     }
+
+    /// The same without the signatures of its own voters: whether it was chosen.
+    pub fn check_accepted(&self, before: Option<&VoterList>, lost: &BTreeSet<AccessPoint>) -> Result<(), VoterListError> {
+        self.check_form(before)?;
+        match before {
+            Some(before) if !self.is_chosen_by(&self.accepted_by(before), before, lost) => Err(VoterListError::NotAccepted),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether these voters of the list before, which accepted it, may choose it.
+    pub fn is_chosen_by(&self, accepted: &BTreeSet<AccessPoint>, before: &VoterList, lost: &BTreeSet<AccessPoint>) -> bool {
+        // If all are lost, its own voters' word has to do.
+        let all_lost = before.voters.iter().all(|voter| lost.contains(voter));
+        all_lost || before.may_choose(&mut accepted.iter(), &self.list, lost)
+    }
+}
+
+/// Of the signatures of each voter of a list the first one. Whoever made a list up has as many checked as there are voters, and no more.
+fn first_of_each<'a>(signatures: &'a [Endorsed], list: &'a VoterList) -> impl Iterator<Item = &'a Endorsed> {
+    let mut seen = BTreeSet::new();
+    signatures.iter().take(MAX_VOTERS).filter(move |by| list.contains(&by.voter) && seen.insert(by.voter))
 }
 
 /// A voter of the list before accepts this one in this ballot.
@@ -449,7 +462,8 @@ pub struct Renewal {
 /// What a voter answers to a [`Renewal`] that it grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Claims of this owner that were accepted here and never heard of again: subnet, epoch.
+    /// Claims of this owner that were accepted here and never heard of again: subnet, epoch. At most [`MAX_REPORTED`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_REPORTED>")]
     pub unpublished: Vec<(Subnet, u64)>,
     /// The last of the owner's sets of replicas that this voter has stored.
     pub stored: SetNumber,
@@ -490,9 +504,12 @@ pub enum Vote {
 /// A voter's answer to a [`crate::message::Proposal`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Voted {
-    /// One vote a claim, in the order of the proposal; and the last sets of replicas of the owners before, as far as this voter knows them,
-    /// at most [`MAX_PROPOSED`].
-    Votes(Vec<Vote>, #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")] Vec<SignedReplicas>),
+    /// One vote a claim, at most [`MAX_PROPOSED`], in the order of the proposal; and the last sets of replicas of the owners before, as far
+    /// as this voter knows them, at most [`MAX_PROPOSED`].
+    Votes(
+        #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")] Vec<Vote>,
+        #[serde(deserialize_with = "at_most::<_, _, MAX_PROPOSED>")] Vec<SignedReplicas>,
+    ),
     /// This voter changes to another list at the moment, or has too much to do.
     Later,
     /// The sender holds no lease here.

@@ -24,12 +24,14 @@ use crate::{
     report::{View, stays::MAX_STAYS, tally::MAX_ROLL_UPS},
     survey::probing::MAX_KEPT,
     voting::{
+        handed_over::MAX_DECIDED_BYTES,
         lease::NoLease,
         lists::MAX_LISTS,
         networks::MAX_SEEN,
         plan::FEW,
         proposals::MAX_OPEN,
-        voter::{MAX_HEARD, MAX_ROWS},
+        rows::{MAX_ROWS, MAX_UNPUBLISHED_OF_ONE},
+        voter::MAX_HEARD,
     },
 };
 use nearcrawl_model::{
@@ -304,6 +306,8 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("claimed subnets", view.ownership.register().len(), MAX_CLAIMS),
         limit("claims being voted on", view.voting.open_proposals(), MAX_OPEN),
         limit("claims accepted as a voter", view.voting.rows(), MAX_ROWS),
+        limit("unpublished claims of one owner accepted as a voter", view.voting.most_rows_of_one(), MAX_UNPUBLISHED_OF_ONE),
+        limit("bytes of accepted claims for the next list of voters", view.voting.decided_bytes(), MAX_DECIDED_BYTES),
         limit("owners whose replicas this voter knows", view.voting.replica_sets(), MAX_HEARD),
         limit("lists of voters", view.voting.list_count(), MAX_LISTS),
         limit("members whose networks are remembered", view.voting.networks().len(), MAX_SEEN),

@@ -3,10 +3,12 @@
 use super::{
     ballots::Outcome,
     confirmation::Witnesses,
+    handed_over::{self, MAX_MORE_OWNERS},
     lease::Step,
     machine::{Durable, Others, Standing, Voting},
     plan::FEW,
     proposals::Accepted,
+    questions::TOO_MUCH,
     records::{self, VotingRecord},
 };
 use crate::{
@@ -23,9 +25,25 @@ use nearcrawl_model::{
     replica::NamedReplica,
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{Grant, InheritedReplicas, Renewed, SetNumber, SignedList, Voted, VoterList},
+    vote::{BallotAnswer, Grant, InheritedReplicas, MAX_REPORTED, Renewed, SetNumber, SignedList, Voted, VoterList},
 };
 use std::collections::BTreeSet;
+
+/// For how long no list of a member is looked at that told a false one of its own accord.
+const FALSE_LIST_REST: Millis = 60_000;
+
+/// Members of whom that is remembered.
+const MAX_FALSE_LISTS: usize = 1_024;
+
+/// What came of a list that a member goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    Adopted,
+    /// It is known, or comes later than the next, or was chosen without our voters.
+    Nothing,
+    /// It is no list: its signatures are not enough.
+    False,
+}
 
 /// When lists are asked for again.
 const ASK_LISTS_AGAIN: Millis = 1_000;
@@ -52,9 +70,15 @@ impl Voting {
                 }
             }
             (Pending::Ballot, Some(Response::Ballot(answer))) => {
+                if let BallotAnswer::Accepted(_, told) = answer.as_ref()
+                    && handed_over::owners(told) > self.voter.owners_decided() + MAX_MORE_OWNERS
+                {
+                    return cx.refuse("acceptances of a voters' list with too many owners");
+                }
                 match self.ballots.answered(now, &self.lists, &self.standing.lost, from, *answer) {
                     Outcome::Nothing => {}
                     Outcome::OtherList(_) => self.ask_for_lists(cx, from),
+                    Outcome::TooMuch => cx.refuse(TOO_MUCH),
                     Outcome::Adopted(signed) => {
                         self.adopt(cx, &signed, Vec::new());
                         self.tell_list(cx, others, &signed);
@@ -63,7 +87,9 @@ impl Voting {
             }
             (Pending::VoterLists, Some(Response::VoterLists(lists))) => {
                 let more = lists.len() >= MAX_VOTER_LISTS;
-                let adopted = lists.iter().take(MAX_VOTER_LISTS).filter(|signed| self.adopt_from(cx, others, from, signed)).count();
+                let told = lists.iter().take(MAX_VOTER_LISTS).map(|signed| self.adopt_from(cx, others, from, signed));
+                // What follows one that is false need not be checked.
+                let adopted = told.take_while(|told| *told != Told::False).filter(|told| *told == Told::Adopted).count();
                 self.under_way.lists_asked = None;
                 if lists.is_empty() {
                     self.standing.confirmation.answered(from);
@@ -99,15 +125,17 @@ impl Voting {
     /// Claims of ours that a voter accepted and has not heard of again: told once more if they are published, else withdrawn.
     fn publish_or_withdraw(&mut self, cx: &mut Context, others: Others<'_>, voter: AccessPoint, claims: Vec<(Subnet, u64)>) {
         let (mut published, mut withdrawn) = (Vec::new(), Vec::new());
-        for (subnet, epoch) in claims {
-            match others.register.latest(&subnet).map(|held| held.claim.epoch) {
-                Some(known) if known >= epoch => published.push(subnet),
-                _ if self.proposals.is_open(&subnet, epoch) => {}
-                _ => {
-                    // Its epoch is never used again: the withdrawal may be long on its way.
-                    self.proposals.used_up(subnet, epoch);
-                    withdrawn.push((subnet, epoch));
-                }
+        for (subnet, epoch) in claims.into_iter().take(MAX_REPORTED) {
+            let known = others.register.latest(&subnet).map(|held| held.claim.epoch);
+            if known.is_some_and(|known| known >= epoch) {
+                published.push(subnet);
+            } else if self.proposals.is_open(&subnet, epoch) {
+                continue;
+            } else if self.proposals.uses_up(subnet, epoch, known.unwrap_or(0)) {
+                // Its epoch is never used again: the withdrawal may be long on its way.
+                withdrawn.push((subnet, epoch));
+            } else {
+                cx.refuse("voters' words about claims of ours that are not likely");
             }
         }
         if !published.is_empty() {
@@ -230,20 +258,45 @@ impl Voting {
         cx.ask(from, Pending::VoterLists, Request::VoterLists(self.lists.number()));
     }
 
-    /// A member goes by this list.
-    pub(super) fn adopt_from(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, signed: &SignedList) -> bool {
-        let current = self.lists.current().filter(|current| signed.list.number == current.number + 1);
-        if let Some(current) = current
-            && signed.check_accepted(Some(current), &self.standing.lost).is_err()
-        {
-            let (owners, voter) = (others.register.owners().count(), &self.voter);
-            let has_owned = |member: &AccessPoint| others.register.count(member) > 0 || voter.has_ended(member);
-            let witnesses = Witnesses { owners, has_owned: &has_owned, few: FEW };
-            if self.standing.confirmation.contradicted(from, current, signed, &witnesses) {
-                self.lease.end(cx.now.moment);
-            }
+    /// A member says of its own accord that it goes by this list. Whoever told a false one is not believed for a while: to check one costs
+    /// a signature of each voter.
+    pub(super) fn told_list(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, signed: &SignedList) {
+        let now = cx.now.moment;
+        self.under_way.false_lists.retain(|_, at| now.since(*at) < FALSE_LIST_REST);
+        if signed.list.number == self.lists.number() + 1 && self.under_way.false_lists.contains_key(&from) {
+            return cx.refuse("voter lists of members whose last one was false");
         }
-        self.adopt(cx, signed, Vec::new())
+        if self.adopt_from(cx, others, from, signed) == Told::False {
+            let noted = &mut self.under_way.false_lists;
+            if noted.len() >= MAX_FALSE_LISTS
+                && let Some(first) = noted.iter().min_by_key(|(_, at)| **at).map(|(who, _)| *who)
+            {
+                noted.remove(&first);
+            }
+            noted.insert(from, now);
+        }
+    }
+
+    /// A member goes by this list.
+    pub(super) fn adopt_from(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, signed: &SignedList) -> Told {
+        let Some(current) = self.lists.current().filter(|current| signed.check_form(Some(current)).is_ok()).cloned() else {
+            return if self.adopt(cx, signed, Vec::new()) { Told::Adopted } else { Told::Nothing };
+        };
+        let accepted = signed.accepted_by(&current);
+        if signed.is_chosen_by(&accepted, &current, &self.standing.lost) {
+            return if self.adopt(cx, signed, Vec::new()) { Told::Adopted } else { Told::False };
+        }
+        cx.refuse("voter lists that are not agreed on");
+        let (owners, voter) = (others.register.owners().count(), &self.voter);
+        let has_owned = |member: &AccessPoint| others.register.count(member) > 0 || voter.has_ended(member);
+        let witnesses = Witnesses { owners, has_owned: &has_owned, few: FEW };
+        let Some(stops) = self.standing.confirmation.contradicted(from, &current, (signed, &accepted), &witnesses) else {
+            return Told::False;
+        };
+        if stops {
+            self.lease.end(cx.now.moment);
+        }
+        Told::Nothing
     }
 
     /// Whether the list that was known at the start is in force is found out; a list that has replaced it without its voters is adopted.

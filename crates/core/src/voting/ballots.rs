@@ -5,14 +5,11 @@
 //! Who accepts a list votes no more by the present one. So a list that was begun must be brought to its end: any voter that accepted it
 //! goes on with it when its proposer does not.
 
-use crate::voting::{lists::Lists, plan::LastPlan, records::BallotState};
+use crate::voting::{handed_over, lists::Lists, plan::LastPlan, records::BallotState};
 use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
-    vote::{
-        Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, MAX_HANDED_REPLICAS, SignedList, SignedReplicas, VoterList, is_accepted,
-        is_installed,
-    },
+    vote::{Ballot, BallotAnswer, BallotRequest, Endorsed, HandedOver, SignedList, VoterList, is_accepted, is_installed},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +38,7 @@ const MAX_DISPUTED: usize = 64;
 #[derive(Debug)]
 enum Phase {
     Preparing { promised: BTreeMap<AccessPoint, Option<(Ballot, VoterList)>>, wanted: VoterList },
-    Accepting { list: VoterList, accepted: BTreeMap<AccessPoint, Endorsed>, before: HandedOver },
+    Accepting { list: VoterList, accepted: BTreeMap<AccessPoint, (Endorsed, HandedOver)> },
     Installing { signed: SignedList, before: HandedOver, installed: BTreeMap<AccessPoint, Endorsed>, adopted: bool },
 }
 
@@ -68,7 +65,7 @@ impl Mine {
         if enough(&mut promised.keys(), wanted) {
             let last = promised.values().flatten().max_by_key(|(ballot, _)| *ballot).map(|(_, list)| list.clone());
             let list = last.unwrap_or_else(|| wanted.clone());
-            self.phase = Phase::Accepting { list, accepted: BTreeMap::new(), before: HandedOver::default() };
+            self.phase = Phase::Accepting { list, accepted: BTreeMap::new() };
             self.asked = None;
         }
     }
@@ -80,26 +77,28 @@ impl Mine {
         by: Endorsed,
         told: HandedOver,
         enough: impl Fn(&mut dyn Iterator<Item = &AccessPoint>, &VoterList) -> bool,
-    ) {
-        let Phase::Accepting { list, accepted, before } = &mut self.phase else { return };
+    ) -> Outcome {
+        let Phase::Accepting { list, accepted } = &mut self.phase else { return Outcome::Nothing };
         if by.voter != from || !is_accepted(&by, list, self.ballot) {
-            return;
+            return Outcome::Nothing;
         }
-        accepted.insert(from, by);
-        if from != self.ballot.proposer {
+        accepted.insert(from, (by, told));
+        if enough(&mut accepted.keys(), list) {
+            let Some(before) = handed_over::all_of(accepted.values().map(|(_, told)| told)) else {
+                // It could be brought to nobody. Who told most is left out until it tells less: one that lies, or one that need not tell
+                // all.
+                let most = accepted.iter().max_by_key(|(_, (_, told))| handed_over::size_of_decided(told)).map(|(who, _)| *who);
+                most.and_then(|most| accepted.remove(&most));
+                return Outcome::TooMuch;
+            };
+            let accepted = std::mem::take(accepted).into_values().map(|(by, _)| by).collect();
+            let signed = SignedList { list: list.clone(), ballot: self.ballot, accepted, installed: Vec::new() };
+            self.phase = Phase::Installing { signed, before, installed: BTreeMap::new(), adopted: false };
+            (self.asked, self.since) = (None, now);
+        } else if from != self.ballot.proposer {
             self.asked = None;
         }
-        before.rows.extend(told.rows);
-        before.ended.extend(told.ended);
-        told.replicas.into_iter().for_each(|set| take_in(&mut before.replicas, set));
-        if enough(&mut accepted.keys(), list) {
-            before.rows.sort_by_key(|row| (row.subnet, row.epoch, row.owner));
-            before.rows.dedup();
-            let accepted = std::mem::take(accepted).into_values().collect();
-            let signed = SignedList { list: list.clone(), ballot: self.ballot, accepted, installed: Vec::new() };
-            self.phase = Phase::Installing { signed, before: std::mem::take(before), installed: BTreeMap::new(), adopted: false };
-            (self.asked, self.since) = (None, now);
-        }
+        Outcome::Nothing
     }
 
     fn installed(&mut self, now: Moment, from: AccessPoint, by: Endorsed) -> Outcome {
@@ -114,15 +113,6 @@ impl Mine {
         *adopted = true;
         self.since = now;
         Outcome::Adopted(SignedList { installed: installed.values().cloned().collect(), ..signed.clone() })
-    }
-}
-
-/// Of two sets of replicas of one owner the later one is handed over.
-fn take_in(sets: &mut Vec<SignedReplicas>, set: SignedReplicas) {
-    match sets.binary_search_by_key(&set.replicas.owner, |known| known.replicas.owner) {
-        Ok(at) if sets[at].number() < set.number() && set.holds() => sets[at] = set,
-        Err(at) if sets.len() < MAX_HANDED_REPLICAS && set.holds() => sets.insert(at, set),
-        Ok(_) | Err(_) => {}
     }
 }
 
@@ -152,6 +142,8 @@ pub(crate) enum Outcome {
     Adopted(SignedList),
     /// Somebody goes by this list.
     OtherList(u64),
+    /// What a voter that accepted the list hands over does not fit into a message with what others do.
+    TooMuch,
 }
 
 impl Ballots {
@@ -329,10 +321,52 @@ impl Ballots {
         let enough = |voters: &mut dyn Iterator<Item = &AccessPoint>, next: &VoterList| list.may_choose(voters, next, lost);
         match answer {
             BallotAnswer::Promised(accepted) if list.contains(&from) => mine.promised(from, accepted, enough),
-            BallotAnswer::Accepted(by, told) if list.contains(&from) => mine.accepted(now, from, by, told, enough),
+            BallotAnswer::Accepted(by, told) if list.contains(&from) => return mine.accepted(now, from, by, told, enough),
             BallotAnswer::Installed(by) => return mine.installed(now, from, by),
             _ => {}
         }
         Outcome::Nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ed25519_dalek::SigningKey;
+    use nearcrawl_model::vote::{AcceptedRow, sign_accepted};
+    use std::net::Ipv4Addr;
+
+    fn key(number: u8) -> SigningKey {
+        SigningKey::from_bytes(&[number; 32])
+    }
+
+    fn point(number: u8) -> AccessPoint {
+        AccessPoint(key(number).verifying_key().to_bytes())
+    }
+
+    /// So many rows of this owner.
+    fn told(owner: u8, rows: u32) -> HandedOver {
+        let subnet = |number: u32| format!("{}/32", Ipv4Addr::from((u32::from(owner) << 24) + number)).parse().unwrap();
+        let row = |number| AcceptedRow { subnet: subnet(number), epoch: 1, owner: point(owner), term: 1 };
+        HandedOver { rows: (0..rows).map(row).collect(), ..HandedOver::default() }
+    }
+
+    #[test]
+    fn two_voters_of_seven_that_invent_more_than_fits_into_a_message_do_not_keep_the_others_from_the_next_list() {
+        let list = VoterList { number: 2, voters: vec![point(1)], age: 0 };
+        let ballot = Ballot { round: 1, proposer: point(1) };
+        let phase = Phase::Accepting { list: list.clone(), accepted: BTreeMap::new() };
+        let mut mine = Mine { ballot, number: 1, since: Moment(0), asked: None, phase };
+        let enough = |voters: &mut dyn Iterator<Item = &AccessPoint>, _: &VoterList| voters.count() >= 5;
+        let mut outcomes = Vec::new();
+        // Those that lie answer first, and again when they are asked again.
+        for number in [6, 7, 1, 2, 3, 6, 4, 7, 5] {
+            let before = if number > 5 { told(number, 20_000) } else { told(10, 8_000) };
+            outcomes.push(mine.accepted(Moment(1), point(number), sign_accepted(&list, ballot, &key(number)), before, enough));
+        }
+        assert!(outcomes.contains(&Outcome::TooMuch));
+        let Phase::Installing { signed, before, .. } = &mine.phase else { panic!("the list is not chosen: {outcomes:?}") };
+        assert!(signed.accepted.len() == 5 && handed_over::size_of(before) <= handed_over::MAX_HANDED_BYTES);
+        assert!(told(10, 8_000).rows.iter().all(|row| before.rows.contains(row)), "what was accepted is handed over");
     }
 }

@@ -143,13 +143,19 @@ impl Confirmation {
         self.state = State::Confirmed;
     }
 
-    /// A member goes by this list, which is well signed, but chosen without voters of `list`, ours. Whether this access point must stop
-    /// at once.
-    pub(super) fn contradicted(&mut self, from: AccessPoint, list: &VoterList, signed: &SignedList, witnesses: &Witnesses<'_>) -> bool {
-        let sure = lost_for(list, signed, witnesses).is_some();
-        let none_accepted = signed.accepted_by(list).is_empty();
-        if signed.check(Some(list), &rejected_by(list, signed)).is_err() || none_accepted && !sure {
-            return false;
+    /// A member goes by this list, chosen without voters of `list`, ours, but for those that `accepted` it. Whether this access point must
+    /// stop at once; none if the list does not count, or is not well signed.
+    pub(super) fn contradicted(
+        &mut self,
+        from: AccessPoint,
+        list: &VoterList,
+        (signed, accepted): (&SignedList, &BTreeSet<AccessPoint>),
+        witnesses: &Witnesses<'_>,
+    ) -> Option<bool> {
+        let sure = is_sure(list, signed, accepted, witnesses);
+        let counts = signed.check_form(Some(list)).is_ok() && (sure || !accepted.is_empty());
+        if !counts || !signed.is_chosen_by(accepted, list, &others_than(list, accepted)) || signed.check_installed().is_err() {
+            return None;
         }
         if let State::Asked { next, .. } = &mut self.state {
             match next.iter().position(|known| known.signed.list == signed.list) {
@@ -157,31 +163,39 @@ impl Confirmation {
                 None if next.len() < MAX_NEXT => next.push(Next { signed: signed.clone(), of: BTreeSet::from([from]) }),
                 None => {}
             }
-            return false;
+            return Some(false);
         }
         let replaced = self.leased && sure;
         if replaced {
             self.state = State::Replaced { by: from };
         }
-        replaced
+        Some(replaced)
     }
 }
 
 /// The voters that did not accept this list.
 fn rejected_by(list: &VoterList, next: &SignedList) -> BTreeSet<AccessPoint> {
-    let accepted = next.accepted_by(list);
+    others_than(list, &next.accepted_by(list))
+}
+
+/// The voters of a list but these.
+fn others_than(list: &VoterList, accepted: &BTreeSet<AccessPoint>) -> BTreeSet<AccessPoint> {
     list.voters.iter().filter(|voter| !accepted.contains(voter)).copied().collect()
 }
 
-/// The voters of `list` that count as lost if `next` was rightly chosen without them; none if that is not sure. It is if more voters of the list
-/// accepted it than may lie. If an operator declared all voters lost, none could: then the word of its own voters has to do, if there were few, and
-/// these are members that owned something.
+/// The voters of `list` that count as lost if `next` was rightly chosen without them; none if that is not sure.
 fn lost_for(list: &VoterList, next: &SignedList, witnesses: &Witnesses<'_>) -> Option<BTreeSet<AccessPoint>> {
     let accepted = next.accepted_by(list);
+    is_sure(list, next, &accepted, witnesses).then(|| others_than(list, &accepted))
+}
+
+/// Whether `next`, which these voters of `list` accepted, was rightly chosen without the others. It was if more accepted it than may lie.
+/// If an operator declared all voters lost, none could: then the word of its own voters has to do, if there were few, and these are members
+/// that owned something.
+fn is_sure(list: &VoterList, next: &SignedList, accepted: &BTreeSet<AccessPoint>, witnesses: &Witnesses<'_>) -> bool {
     let may_lie = (list.voters.len().max(1) - 1) / 3;
-    let few = list.voters.len() < witnesses.few && next.list.voters.iter().all(witnesses.has_owned);
-    let sure = accepted.len() > may_lie || accepted.is_empty() && few;
-    sure.then(|| rejected_by(list, next))
+    let few = || list.voters.len() < witnesses.few && next.list.voters.iter().all(witnesses.has_owned);
+    accepted.len() > may_lie || accepted.is_empty() && few()
 }
 
 #[cfg(test)]
@@ -214,6 +228,11 @@ mod tests {
         SignedList { list, ballot, accepted, installed }
     }
 
+    fn is_contradicted(confirmation: &mut Confirmation, by: u8, ours: &VoterList, next: &SignedList, witnesses: &Witnesses<'_>) -> bool {
+        let accepted = next.accepted_by(ours);
+        confirmation.contradicted(ap(by), ours, (next, &accepted), witnesses) == Some(true)
+    }
+
     /// Whether a process that begins with list 1 of `voters` goes by `next` when it has asked long enough and these members go by it, where
     /// members 1 to `owners` own something; `holding` one stops instead.
     fn goes_by(voters: &[u8], next: &SignedList, told_by: &[u8], owners: u8, holding: bool) -> bool {
@@ -224,7 +243,7 @@ mod tests {
             confirmation.confirm();
             confirmation.leased(Moment(0), true);
         }
-        let stops = told_by.iter().any(|member| confirmation.contradicted(ap(*member), &ours, next, &witnesses));
+        let stops = told_by.iter().any(|member| is_contradicted(&mut confirmation, *member, &ours, next, &witnesses));
         assert!(!stops || holding && !confirmation.is_given());
         let remembered = || (1..=owners).map(ap);
         assert_eq!(confirmation.conclude((Moment(TIMEOUT - 1), TIMEOUT), &ours, remembered(), &witnesses), None);
@@ -288,7 +307,7 @@ mod tests {
         let witnesses = Witnesses { owners: 5, has_owned: &owned, few: 5 };
         let mut confirmation = Confirmation::new(Moment(0), true);
         for forger in 10..60 {
-            assert!(!confirmation.contradicted(ap(forger), &ours, &chosen(forger, &[]), &witnesses));
+            assert!(!is_contradicted(&mut confirmation, forger, &ours, &chosen(forger, &[]), &witnesses));
         }
         let State::Asked { next, .. } = &confirmation.state else { panic!("{confirmation:?}") };
         assert!(next.is_empty(), "none of the five signed, and not all of few were lost: {}", next.len());

@@ -110,6 +110,8 @@ pub(super) struct UnderWay {
     pub(super) unstored: BTreeMap<WriteId, Vec<Durable>>,
     /// When a member was asked for lists last.
     pub(super) lists_asked: Option<Moment>,
+    /// Members that told a false list of their own accord, and when.
+    pub(super) false_lists: BTreeMap<AccessPoint, Moment>,
     /// Voters of the present list that were brought what those before had decided, and when.
     pub(super) brought: BTreeMap<AccessPoint, Moment>,
     /// A term that is being stored.
@@ -303,6 +305,16 @@ impl Voting {
     /// How many accepted claims this voter keeps.
     pub(crate) fn rows(&self) -> usize {
         self.voter.rows()
+    }
+
+    /// How many of them that are not known to be published are of one owner at most.
+    pub(crate) fn most_rows_of_one(&self) -> usize {
+        self.voter.most_rows_of_one()
+    }
+
+    /// The bytes of what must be handed to the next list; if it is more than may be, not how much more.
+    pub(crate) fn decided_bytes(&self) -> usize {
+        self.voter.decided_bytes()
     }
 
     /// Of how many owners this voter knows who has what they recorded.
@@ -512,7 +524,10 @@ impl Voting {
     /// Forgets what every member has heard of long ago.
     pub(crate) fn tidy(&mut self, cx: &mut Context, others: Others<'_>) {
         let mut records = Vec::new();
-        self.voter.tidy(cx.now.moment, others.register, &mut records);
+        // Whoever has accepted the next list may have no lease, as nobody renews any; others answer it all the same, or it would not vote.
+        let in_touch = self.lease.holds(cx.now.moment) || self.ballots.is_sealed(self.lists.number());
+        let attends = in_touch && self.votes(cx.now.moment, cx.me);
+        self.voter.tidy(cx.now.moment, attends, others.register, &mut records);
         self.proposals.tidy(cx.now.moment, |subnet| others.register.latest(subnet).map_or(0, |held| held.claim.epoch));
         self.store(cx, records, Vec::new());
         // Who was not told, or was not there, is told as long as it matters.

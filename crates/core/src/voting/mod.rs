@@ -1,7 +1,8 @@
 //! Voting on ownership by the voters of a numbered list ([`nearcrawl_model::vote`]).
 //!
 //! * [`lists`]: the lists so far, each proven by the one before
-//! * [`voter`]: as a voter: whose lease is renewed, which claims are accepted
+//! * [`voter`]: as a voter: whose lease is renewed, which claims are accepted; [`rows`]: those that were; [`handed_over`]: what the next
+//!   list is told
 //! * [`lease`]: our own lease: no request leaves without it
 //! * [`proposals`]: our own claims, until enough voters have accepted them
 //! * [`keeping`]: who has what we recorded, as voters keep it for a successor
@@ -20,6 +21,7 @@
 mod answers;
 pub(crate) mod ballots;
 mod confirmation;
+pub(crate) mod handed_over;
 mod keeping;
 pub(crate) mod lease;
 pub(crate) mod lists;
@@ -30,6 +32,7 @@ mod process;
 pub(crate) mod proposals;
 mod questions;
 pub mod records;
+pub(crate) mod rows;
 #[cfg(test)]
 mod tests;
 pub(crate) mod voter;

@@ -3,6 +3,7 @@
 //! A claim that is not accepted in time is withdrawn: it is never published, and its epoch is never used again by us. The next attempt
 //! comes after a rest that differs from member to member, so that two who want the same do not refuse each other for ever.
 
+use crate::voting::voter::MAX_SKIPPED;
 use ed25519_dalek::SigningKey;
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -28,6 +29,12 @@ pub(crate) const MAX_OPEN: usize = 8_192;
 
 /// Subnets of which it is remembered that some of their epochs are used up.
 const MAX_IN_VAIN: usize = 100_000;
+
+/// As long as there are fewer, voters are believed that say so of claims that this process did not make.
+const MAX_TOLD_IN_VAIN: usize = MAX_IN_VAIN / 2;
+
+/// So many epochs are left out at the word of one voter, which may lie: a quarter of what voters let a claim skip.
+const MAX_LEAP: u64 = MAX_SKIPPED / 4;
 
 /// The shortest rest after a withdrawal, and by how much it is longer at most. The latter doubles with each attempt in vain, up to eight
 /// times that: many members may want the same subnet, and voters may be slow.
@@ -63,6 +70,8 @@ struct Open {
     asked: BTreeMap<AccessPoint, Moment>,
     votes: BTreeMap<AccessPoint, Endorsed>,
     refused: BTreeSet<AccessPoint>,
+    /// Up to which epoch voters say that all are used up.
+    told: BTreeMap<AccessPoint, u64>,
     /// The last sets of replicas of the owners before, of all that voters told.
     before: BTreeMap<AccessPoint, SignedReplicas>,
     /// What the owner of a larger subnet around it says.
@@ -77,6 +86,16 @@ pub(crate) struct Accepted {
 }
 
 impl Open {
+    /// Up to which epoch all are used up: as more voters say than may lie, or as one says, if it is so near that a later claim would still
+    /// be accepted by those that know of no other.
+    fn used_up_to(&self, list: &VoterList) -> u64 {
+        let mut told: Vec<_> = self.told.iter().filter(|(voter, _)| list.contains(voter)).map(|(_, epoch)| *epoch).collect();
+        told.sort_unstable_by(|one, other| other.cmp(one));
+        let agreed = told.get(may_lie(list.voters.len())).copied().unwrap_or(0);
+        let near = told.into_iter().find(|epoch| *epoch <= self.wanted.saturating_add(MAX_LEAP)).unwrap_or(0);
+        agreed.max(near).max(self.claim.epoch)
+    }
+
     /// Whether as many voters may yet accept it as must. As long as none has refused it, each may.
     fn may_be_accepted(&self, list: &VoterList, quorum: usize, live: &[AccessPoint]) -> bool {
         let may = |voter: &&AccessPoint| !self.refused.contains(voter) && (self.refused.is_empty() || live.contains(voter));
@@ -112,6 +131,11 @@ pub(crate) struct Proposals {
     withdrawals: u64,
 }
 
+/// How many of so many voters may lie. The only one is believed.
+fn may_lie(voters: usize) -> usize {
+    if voters < 2 { 0 } else { ((voters - 1) / 3).max(1) }
+}
+
 /// What has been decided.
 #[derive(Debug, Default)]
 pub(crate) struct Decided {
@@ -130,7 +154,7 @@ impl Proposals {
             let Ok(claim) = proof.read() else { continue };
             let rests = now.after(REST);
             // Of one more claim's epochs it could not be remembered which are used up.
-            let unknown = self.in_vain.len() >= MAX_IN_VAIN && !self.in_vain.contains_key(&claim.subnet);
+            let unknown = self.in_vain.len() + self.open.len() >= MAX_IN_VAIN && !self.in_vain.contains_key(&claim.subnet);
             if self.open.contains_key(&claim.subnet) || self.open.len() >= MAX_OPEN || unknown {
                 self.resting.insert((claim.subnet, claim.epoch), rests);
                 continue;
@@ -143,9 +167,9 @@ impl Proposals {
             } else {
                 (claim, proof)
             };
-            let (asked, votes, refused, before) = Default::default();
+            let (asked, votes, refused, told, before) = Default::default();
             let part = part.clone().filter(|part| part.awarded.part == claim.subnet);
-            self.open.insert(claim.subnet, Open { claim, proof, wanted, since: now, asked, votes, refused, before, part });
+            self.open.insert(claim.subnet, Open { claim, proof, wanted, since: now, asked, votes, refused, told, before, part });
         }
     }
 
@@ -154,8 +178,23 @@ impl Proposals {
         self.open.get(subnet).is_some_and(|open| open.claim.epoch == epoch) || self.accepted.get(subnet) == Some(&epoch)
     }
 
+    /// A voter says that a claim of ours at this epoch was accepted and is not known to be published. If that is likely, no claim of ours
+    /// has this epoch any more: it is known here that it is used up, or it may be of a process before this one. `published` is the last
+    /// epoch that is known.
+    pub(crate) fn uses_up(&mut self, subnet: Subnet, epoch: u64, published: u64) -> bool {
+        let known = self.in_vain.get(&subnet);
+        if known.is_some_and(|in_vain| epoch < in_vain.least) {
+            return true;
+        }
+        if epoch > published.saturating_add(MAX_LEAP) || known.is_none() && self.in_vain.len() >= MAX_TOLD_IN_VAIN {
+            return false;
+        }
+        self.used_up(subnet, epoch);
+        true
+    }
+
     /// No claim of ours has this epoch any more.
-    pub(crate) fn used_up(&mut self, subnet: Subnet, epoch: u64) {
+    fn used_up(&mut self, subnet: Subnet, epoch: u64) {
         let in_vain = self.in_vain.entry(subnet).or_default();
         in_vain.least = in_vain.least.max(epoch.saturating_add(1));
     }
@@ -233,7 +272,7 @@ impl Proposals {
                 }
                 Vote::Epoch(later) => {
                     open.refused.insert(from);
-                    self.used_up(*subnet, later);
+                    open.told.insert(from, later);
                 }
                 Vote::Owned | Vote::Invalid => drop(open.refused.insert(from)),
             }
@@ -245,6 +284,7 @@ impl Proposals {
         for open in self.open.values_mut() {
             open.votes.clear();
             open.refused.clear();
+            open.told.clear();
             open.asked.clear();
         }
         self.working.clear();
@@ -277,7 +317,7 @@ impl Proposals {
             for voter in open.asked.keys() {
                 decided.withdrawn.entry(*voter).or_default().push((subnet, open.claim.epoch));
             }
-            self.used_up(subnet, open.claim.epoch);
+            self.used_up(subnet, open.used_up_to(list));
             let until = now.after(self.rest(now, subnet, me, open.has_most_of_split_votes(now)));
             self.resting.insert((subnet, open.wanted), until);
         }
@@ -382,5 +422,53 @@ mod tests {
         let tried = attempts(700_000, 200_000..600_000);
         let after: Vec<_> = tried.iter().copied().skip_while(|at| *at < 600_000).collect();
         assert!(after[1] - after[0] <= 5_100, "{after:?}");
+    }
+
+    /// The epoch of the next attempt at a claim that is wanted at epoch 3, if the first so many of seven voters say this and the others do
+    /// not want it.
+    fn epoch_after(told: &[u64]) -> u64 {
+        let key = |number| SigningKey::from_bytes(&[number; 32]);
+        let voter = |number| AccessPoint(key(number).verifying_key().to_bytes());
+        let mut voters: Vec<_> = (1..=7).map(voter).collect();
+        voters.sort_unstable();
+        let list = VoterList { number: 1, voters, age: 0 };
+        let (subnet, owner): (Subnet, _) = ("9.0.0.0/24".parse().unwrap(), voter(9));
+        let reason = ClaimReason::OwnerDead;
+        let claim =
+            Claim { subnet, epoch: 3, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers: Vec::new() };
+        let mut proposals = Proposals::default();
+        let wants = |proposals: &mut Proposals, now| proposals.propose(now, vec![SignedClaim::sign(&claim, &key(9))], None, &key(9));
+        wants(&mut proposals, Moment(0));
+        for (place, who) in list.voters.iter().enumerate() {
+            let vote = told.get(place).map_or(Vote::Owned, |epoch| Vote::Epoch(*epoch));
+            proposals.voted(*who, &[(subnet, 3)], (vec![vote], Vec::new()), 1, 1);
+        }
+        proposals.decide(Moment(1), &list, (5, 1), owner, &list.voters);
+        wants(&mut proposals, Moment(100_000));
+        proposals.open[&subnet].claim.epoch
+    }
+
+    #[test]
+    fn no_voter_that_lies_about_epochs_makes_us_claim_at_one_that_the_others_do_not_accept() {
+        assert_eq!(epoch_after(&[]), 4);
+        assert_eq!(epoch_after(&[u64::MAX, u64::MAX]), 4, "two of seven may lie");
+        assert_eq!(epoch_after(&[u64::MAX, 3 + MAX_LEAP + 1]), 4);
+        assert_eq!(epoch_after(&[u64::MAX, 100]), 101, "so near it may be true");
+        assert_eq!(epoch_after(&[u64::MAX, 9_000, 8_000]), 8_001, "one of three is honest");
+        assert!([1, 3, 5, 7, 21].map(may_lie) == [0, 1, 1, 2, 6]);
+    }
+
+    #[test]
+    fn what_voters_say_of_claims_of_ours_leaves_room_for_those_that_we_make() {
+        let mut proposals = Proposals::default();
+        let subnet = |number: u32| format!("{}/32", std::net::Ipv4Addr::from(0x0900_0000 + number)).parse::<Subnet>().unwrap();
+        let believed = (0..200_000).filter(|number| proposals.uses_up(subnet(*number), 1, 0)).count();
+        assert_eq!((believed, proposals.in_vain.len()), (MAX_TOLD_IN_VAIN, MAX_TOLD_IN_VAIN));
+        let key = SigningKey::from_bytes(&[7; 32]);
+        let (owner, reason) = (AccessPoint(key.verifying_key().to_bytes()), ClaimReason::OwnerDead);
+        let (subnet, answers) = (subnet(900_000), Vec::new());
+        let claim = Claim { subnet, epoch: 1, owner, rtt_us: None, runner_up: None, probes: 0, reason, released: false, answers };
+        proposals.propose(Moment(0), vec![SignedClaim::sign(&claim, &key)], None, &key);
+        assert!(proposals.is_open(&subnet, 1));
     }
 }

@@ -13,10 +13,13 @@ use nearcrawl_model::{
     message::{MAX_VOTER_LISTS, Proposal, Request, Response},
     time::Millis,
     vote::{
-        AcceptedOwner, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart, SignedReplicas,
-        Vote, Voted, VoterList, sign_accepted, sign_installed,
+        AcceptedOwner, Ballot, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart,
+        SignedReplicas, Vote, Voted, VoterList, sign_accepted, sign_installed,
     },
 };
+
+/// What is counted when what was decided does not fit into the message that would hand it over.
+pub(super) const TOO_MUCH: &str = "changes of the voters' list with more accepted claims than a message holds";
 
 /// When a voter that lacks what those before had decided is brought it again.
 const BRING_AGAIN: Millis = 30_000;
@@ -50,7 +53,7 @@ impl Voting {
         match request {
             Request::Renew(renewal) => {
                 let mut records = Vec::new();
-                self.bring_what_was_decided(cx, from, &renewal);
+                self.bring_what_was_decided(cx, others, from, &renewal);
                 let answer = Durable::Answer(asker, Response::Renewed(self.renew(cx, others, from, &renewal, &mut records)));
                 // Only what is new about its replicas waits for the disk.
                 if records.is_empty() {
@@ -110,7 +113,7 @@ impl Voting {
     /// A voter that was not there when the list came into force, nor soon after, votes once it has what the voters before had decided: those
     /// that vote bring it that. Not to one that has voted by this list, as its disk or its signature tells: it would not know any more what
     /// it accepted. Nor to one that knows of no list before: its disk may have been lost.
-    fn bring_what_was_decided(&mut self, cx: &mut Context, to: AccessPoint, renewal: &Renewal) {
+    fn bring_what_was_decided(&mut self, cx: &mut Context, others: Others<'_>, to: AccessPoint, renewal: &Renewal) {
         let now = cx.now.moment;
         let Some(signed) = self.lists.signed().filter(|signed| signed.list.contains(&to) && signed.list.number == renewal.list) else {
             return;
@@ -123,7 +126,10 @@ impl Voting {
         if to == cx.me || !lacks || voted || lately || !self.votes(cx.now.moment, cx.me) || self.ballots.is_sealed(number) {
             return;
         }
-        let request = BallotRequest::Install { list: signed.clone(), before: self.voter.hand_over() };
+        if !self.voter.can_hand_over() {
+            return cx.refuse(TOO_MUCH);
+        }
+        let request = BallotRequest::Install { list: signed.clone(), before: self.voter.hand_over(true, others.register) };
         self.under_way.brought.insert(to, now);
         self.tell(cx, to, Request::Ballot(Box::new(request)));
     }
@@ -181,6 +187,10 @@ impl Voting {
                 Vote::Accepted(what.vote(&cx.key), Vec::new())
             }
             Err(Refusal::Owned) => Vote::Owned,
+            Err(Refusal::Full) => {
+                cx.refuse("proposals of owners with too many claims that are not published");
+                Vote::Owned
+            }
             Err(Refusal::Epoch(last)) => Vote::Epoch(last),
             Err(Refusal::Invalid) => {
                 cx.refuse("proposals of invalid claims");
@@ -213,37 +223,64 @@ impl Voting {
                 if of != number || !self.may_choose(cx.now.moment, cx.me) {
                     return other_list(self, cx);
                 }
-                // Who accepted a list says so whatever is wanted now. The others promise nothing to a list that they would not accept: so it
-                // is not accepted by few, who would decide nothing any more until the others agree.
-                if !self.ballots.is_sealed(number) && !self.goes_along(cx, from, &wanted) {
-                    return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
-                }
-                let answer = self.ballots.prepare(cx.now.moment, number, ballot);
-                let record = records::ballot(self.ballots.state());
-                self.store(cx, vec![record], vec![Durable::Answer(asker, Response::Ballot(Box::new(answer)))]);
+                self.prepare(cx, asker, ballot, &wanted);
             }
             BallotRequest::Accept { ballot, list } => {
                 self.catch_up(cx, from, list.number.saturating_sub(1));
                 if list.number != number + 1 || !self.may_choose(cx.now.moment, cx.me) {
                     return other_list(self, cx);
                 }
-                if !self.goes_along(cx, from, &list) {
-                    return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
-                }
-                let answer = match self.ballots.accept(cx.now.moment, ballot, &list) {
-                    Some(later) => BallotAnswer::Outvoted(later),
-                    None => BallotAnswer::Accepted(sign_accepted(&list, ballot, &cx.key), self.voter.hand_over()),
-                };
-                let record = records::ballot(self.ballots.state());
-                self.store(cx, vec![record], vec![Durable::Answer(asker, Response::Ballot(Box::new(answer)))]);
+                self.accept(cx, others, asker, ballot, &list);
             }
             BallotRequest::Install { list, before } => self.install(cx, asker, from, &list, &before),
             BallotRequest::Adopt(signed) => {
                 self.catch_up(cx, from, signed.list.number.saturating_sub(1));
-                self.adopt_from(cx, others, from, &signed);
+                self.told_list(cx, others, from, &signed);
                 self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
             }
         }
+    }
+
+    /// Promises to take part in no earlier ballot. Who accepted a list says so whatever is wanted now. The others promise nothing to a list
+    /// that they would not accept: so it is not accepted by few, who would decide nothing any more until the others agree.
+    fn prepare(&mut self, cx: &mut Context, asker: Asker, ballot: Ballot, wanted: &VoterList) {
+        let number = self.lists.number();
+        if !self.ballots.is_sealed(number) {
+            if !self.voter.can_hand_over() {
+                return self.hands_over_too_much(cx, asker);
+            }
+            if !self.goes_along(cx, ballot.proposer, wanted) {
+                return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
+            }
+        }
+        let answer = self.ballots.prepare(cx.now.moment, number, ballot);
+        let record = records::ballot(self.ballots.state());
+        self.store(cx, vec![record], vec![Durable::Answer(asker, Response::Ballot(Box::new(answer)))]);
+    }
+
+    /// Accepts a list, and decides nothing more by the present one.
+    fn accept(&mut self, cx: &mut Context, others: Others<'_>, asker: Asker, ballot: Ballot, list: &VoterList) {
+        let sealed = self.ballots.is_sealed(self.lists.number());
+        if !sealed && !self.voter.can_hand_over() {
+            return self.hands_over_too_much(cx, asker);
+        }
+        if !self.goes_along(cx, ballot.proposer, list) {
+            return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
+        }
+        let answer = match self.ballots.accept(cx.now.moment, ballot, list) {
+            Some(later) => BallotAnswer::Outvoted(later),
+            // Once it has accepted a list nobody decides, so it says no more than it must: with what others say it must fit.
+            None => BallotAnswer::Accepted(sign_accepted(list, ballot, &cx.key), self.voter.hand_over(!sealed, others.register)),
+        };
+        let record = records::ballot(self.ballots.state());
+        self.store(cx, vec![record], vec![Durable::Answer(asker, Response::Ballot(Box::new(answer)))]);
+    }
+
+    /// The present list stays in force: what this voter accepted by it could not be handed over, and without that nobody would vote any
+    /// more.
+    fn hands_over_too_much(&mut self, cx: &mut Context, asker: Asker) {
+        cx.refuse(TOO_MUCH);
+        self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
     }
 
     /// Whether this voter accepts a list: it has before, or could have proposed it, or more voters propose it than may lie.

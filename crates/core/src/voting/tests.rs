@@ -7,6 +7,7 @@
 mod copies;
 mod faults;
 mod liars;
+mod limits;
 mod networks;
 mod process;
 mod random;

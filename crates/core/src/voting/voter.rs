@@ -4,7 +4,9 @@ use crate::{
     ownership::register::Register,
     voting::{
         Times,
+        handed_over::{self, MAX_DECIDED_BYTES},
         records::{self, StoredRow, VotingRecord},
+        rows::{MAX_ROWS, Row, Rows},
     },
 };
 use nearcrawl_model::{
@@ -12,18 +14,12 @@ use nearcrawl_model::{
     claim::{Claim, MAX_EPOCH},
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{
-        AcceptedRow, Grant, HandedOver, MAX_BEFORE, MAX_HANDED_REPLICAS, MAX_REPORTED, Renewal, Renewed, SetNumber, SignedPart,
-        SignedReplicas,
-    },
+    vote::{AcceptedRow, Grant, HandedOver, MAX_BEFORE, MAX_REPORTED, Renewal, Renewed, SetNumber, SignedPart, SignedReplicas},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Owners whose renewals are remembered: as many as a swarm may have members.
 pub(crate) const MAX_HEARD: usize = 16_384;
-
-/// Accepted claims that are kept until they have been published for long enough: beyond it nothing is accepted for a while.
-pub(crate) const MAX_ROWS: usize = 200_000;
 
 /// For how long an accepted claim is kept at least: by then it was published and every member has heard of it.
 const KEPT_FOR: Millis = 600_000;
@@ -32,7 +28,7 @@ const KEPT_FOR: Millis = 600_000;
 const REPORTED_AFTER: Millis = 20_000;
 
 /// How far ahead of the last known epoch a claim may be: attempts of members that a voter has not heard of.
-const MAX_SKIPPED: u64 = 1_024;
+pub(super) const MAX_SKIPPED: u64 = 1_024;
 
 /// What is known of an owner's lease.
 #[derive(Clone, Copy, Debug)]
@@ -49,13 +45,6 @@ pub(crate) struct Heard {
     pub(crate) installed: u64,
     /// Whether it leaves for good.
     pub(crate) leaving: bool,
-}
-
-/// A claim that was accepted here.
-#[derive(Clone, Debug)]
-struct Row {
-    stored: StoredRow,
-    at: Moment,
 }
 
 /// A claim that an owner asks this voter to accept.
@@ -76,6 +65,8 @@ pub(crate) enum Refusal {
     Owned,
     Epoch(u64),
     Invalid,
+    /// Its owner has too many that are not published, or all have.
+    Full,
 }
 
 /// The voter's memory.
@@ -87,18 +78,20 @@ pub(crate) struct Voter {
     /// Since when it has noted every renewal that it granted by a list whose leases may last: an owner that is not heard from is silent from
     /// then on.
     watches_since: Moment,
+    /// Since when it has been in touch with other voters, whenever it was looked, and so has heard of what is published.
+    attends_since: Option<Moment>,
     heard: BTreeMap<AccessPoint, Heard>,
     ended: BTreeMap<AccessPoint, u64>,
-    /// Accepted claims by subnet: one each, but for those that different voters of the list before had accepted at one epoch.
-    rows: BTreeMap<Subnet, Vec<Row>>,
+    /// Accepted claims.
+    rows: Rows,
     /// The last set of replicas of each owner, and which of its sets is on disk; at most [`MAX_HEARD`].
     replicas: BTreeMap<AccessPoint, (SignedReplicas, SetNumber)>,
 }
 
 impl Voter {
     pub(crate) fn new(times: Times, now: Moment, rows: BTreeMap<Subnet, StoredRow>, ended: BTreeMap<AccessPoint, u64>) -> Voter {
-        let rows = rows.into_iter().map(|(subnet, stored)| (subnet, vec![Row { stored, at: now }])).collect();
-        Voter { times, since: now, watches_since: now, heard: BTreeMap::new(), ended, rows, replicas: BTreeMap::new() }
+        let (attends_since, heard, replicas) = Default::default();
+        Voter { times, since: now, watches_since: now, attends_since, heard, ended, rows: Rows::restored(now, rows), replicas }
     }
 
     /// With the sets of replicas that were stored before.
@@ -159,9 +152,8 @@ impl Voter {
     }
 
     fn unpublished(&self, now: Moment, owner: AccessPoint, register: &Register) -> Vec<(Subnet, u64)> {
-        let known = |row: &AcceptedRow| register.latest(&row.subnet).is_some_and(|held| held.claim.epoch >= row.epoch);
-        let open = self.rows.values().flatten().filter(|row| row.stored.row.owner == owner && !row.stored.withdrawn);
-        let late = open.filter(|row| now.since(row.at) >= REPORTED_AFTER && !known(&row.stored.row));
+        let open = self.rows.of_owner(owner).filter(|row| !row.stored.withdrawn);
+        let late = open.filter(|row| now.since(row.at) >= REPORTED_AFTER && !is_published(register, &row.stored.row));
         late.take(MAX_REPORTED).map(|row| (row.stored.row.subnet, row.stored.row.epoch)).collect()
     }
 
@@ -210,7 +202,7 @@ impl Voter {
     /// The last sets of replicas of those who owned a subnet before this claim to it, which was accepted here; its owner may be among them.
     pub(crate) fn replicas_before(&self, claim: &Claim, register: &Register) -> Vec<SignedReplicas> {
         let published = register.latest(&claim.subnet).map(|held| held.claim.owner);
-        let rows = self.rows.get(&claim.subnet).into_iter().flatten();
+        let rows = self.rows.of(&claim.subnet).iter();
         let before = at_most_before(published.into_iter().chain(rows.flat_map(|row| row.stored.before.iter().copied())));
         before.iter().filter_map(|owner| self.replicas_of(owner).cloned()).collect()
     }
@@ -294,15 +286,15 @@ impl Voter {
                 return Err(Refusal::Owned);
             }
         }
-        if self.rows.len() >= MAX_ROWS && !self.rows.contains_key(&subnet) {
-            return Err(Refusal::Owned);
+        if !self.rows.has_room(now, &row, |row| is_published(register, row)) {
+            return Err(Refusal::Full);
         }
         for before in of_others {
             self.end(before.row.owner, before.row.term, records);
         }
         let stored = StoredRow { row, process, withdrawn: false, before: owners };
         records.push(records::row(&stored));
-        self.rows.insert(subnet, vec![Row { stored, at: now }]);
+        self.rows.replace(subnet, Row { stored, at: now });
         Ok(())
     }
 
@@ -311,13 +303,12 @@ impl Voter {
     fn is_hearsay(&self, row: &AcceptedRow, register: &Register) -> bool {
         let published = register.latest(&row.subnet).is_some_and(|held| held.claim.epoch >= row.epoch);
         let told = |known: &Row| known.stored.row == *row && known.stored.process == 0;
-        !published && self.rows.get(&row.subnet).into_iter().flatten().any(told)
+        !published && self.rows.of(&row.subnet).iter().any(told)
     }
 
     /// A later process proposes what was accepted: from now on only its own word withdraws it.
     fn proposed_again(&mut self, row: &AcceptedRow, process: u64, records: &mut Vec<VotingRecord>) {
-        let rows = self.rows.get_mut(&row.subnet).into_iter().flatten();
-        for known in rows.filter(|known| known.stored.row == *row && known.stored.process != process) {
+        for known in self.rows.of_mut(&row.subnet).iter_mut().filter(|known| known.stored.row == *row && known.stored.process != process) {
             known.stored.process = process;
             records.push(records::row(&known.stored));
         }
@@ -331,7 +322,7 @@ impl Voter {
             unpublished: false,
         });
         let epoch = published.map_or(0, |published| published.row.epoch);
-        let later = self.rows.get(subnet).into_iter().flatten().filter(|row| row.stored.row.epoch > epoch);
+        let later = self.rows.of(subnet).iter().filter(|row| row.stored.row.epoch > epoch);
         later.map(|row| Standing { row: row.stored.row, released: row.stored.withdrawn, unpublished: true }).chain(published).collect()
     }
 
@@ -339,7 +330,7 @@ impl Voter {
     /// been published without being known here, and one after it may have been withdrawn: who is before a claim that is not published is before the next, too.
     fn owners_before(&self, subnet: &Subnet, standing: &[Standing]) -> Vec<AccessPoint> {
         let published = standing.last().filter(|last| !last.unpublished).map_or(0, |last| last.row.epoch);
-        let later = self.rows.get(subnet).into_iter().flatten().filter(|row| row.stored.row.epoch > published);
+        let later = self.rows.of(subnet).iter().filter(|row| row.stored.row.epoch > published);
         let last = standing.iter().filter(|last| !(last.unpublished && last.released)).map(|last| last.row.owner);
         at_most_before(last.chain(later.flat_map(|row| row.stored.before.iter().copied())))
     }
@@ -358,8 +349,9 @@ impl Voter {
     pub(crate) fn withdraw(&mut self, from: AccessPoint, process: u64, claims: &[(Subnet, u64)], records: &mut Vec<VotingRecord>) {
         let holds = self.heard.get(&from).is_some_and(|heard| heard.process == process);
         for (subnet, epoch) in claims {
-            let rows = self.rows.get_mut(subnet).into_iter().flatten();
-            for Row { stored, .. } in rows.filter(|row| row.stored.row.owner == from && row.stored.row.epoch == *epoch) {
+            for Row { stored, .. } in
+                self.rows.of_mut(subnet).iter_mut().filter(|row| row.stored.row.owner == from && row.stored.row.epoch == *epoch)
+            {
                 if !stored.withdrawn && (holds || stored.process == process) {
                     withdraw(stored, stored.process != process);
                     records.push(records::row(stored));
@@ -368,32 +360,54 @@ impl Voter {
         }
     }
 
-    /// Forgets rows that were published long ago, and epochs that were used up by votes of a list before. What an owner that renews its lease
-    /// has neither published nor withdrawn, although it was asked again and again, counts as withdrawn: nobody keeps a subnet from all.
-    pub(crate) fn tidy(&mut self, now: Moment, register: &Register, records: &mut Vec<VotingRecord>) {
-        let (since, patience) = (self.since, self.times.patience());
-        let here = |heard: &&Heard| now.since(heard.since) >= KEPT_FOR && now.since(heard.last) < patience;
-        for row in self.rows.values_mut().flatten().filter(|row| !row.stored.withdrawn && now.since(row.at) >= KEPT_FOR) {
-            let AcceptedRow { subnet, epoch, owner, .. } = row.stored.row;
-            let open = register.latest(&subnet).is_none_or(|held| held.claim.epoch < epoch);
-            if open && self.heard.get(&owner).filter(here).is_some() {
-                withdraw(&mut row.stored, true);
-                records.push(records::row(&row.stored));
-            }
-        }
+    /// Forgets rows that were published long ago, and epochs that were used up by votes of a list before. `attends` is whether this access
+    /// point votes and is in touch with others.
+    pub(crate) fn tidy(&mut self, now: Moment, attends: bool, register: &Register, records: &mut Vec<VotingRecord>) {
+        let since = self.since;
+        self.attends_since = attends.then(|| self.attends_since.unwrap_or(now));
+        self.withdraw_unpublished(now, register, records);
+        self.rows.note_published(|row| is_published(register, row));
         self.tidy_replicas(now, register, records);
+        // What may have been published stays for the sake of what a successor is told, but not where that takes the room of all.
+        let roomy = self.rows.len() < MAX_ROWS / 2;
         self.rows.retain(|subnet, rows| {
             let published = register.latest(subnet).map_or(0, |held| held.claim.epoch);
             // Of those before it one may have owned the subnet without being known here.
             let owner = register.latest(subnet).map(|held| held.claim.owner);
             let tells = |row: &Row| row.stored.before.iter().any(|before| Some(*before) != owner);
-            let needed = |row: &Row| published < row.stored.row.epoch && (!(row.stored.withdrawn && row.at < since) || tells(row));
+            let needed = |row: &Row| published < row.stored.row.epoch && (!(row.stored.withdrawn && row.at < since) || roomy && tells(row));
             let keep = rows.iter().any(|row| needed(row) || now.since(row.at) < KEPT_FOR);
             if !keep {
                 records.push(records::no_row(*subnet));
             }
             keep
         });
+    }
+
+    /// What an owner that renews its lease has neither published nor withdrawn, although it was asked again and again, counts as withdrawn:
+    /// nobody keeps a subnet from all. So does what an owner has that is silent and could be taken over from; as with a claim in its place,
+    /// the term of its lease ends with that, so it owns nothing by such a claim when it comes back. A voter that was itself cut off, or
+    /// stood still, may not have heard what was published, and of whom: it waits until it has been in touch for as long as rows are kept.
+    fn withdraw_unpublished(&mut self, now: Moment, register: &Register, records: &mut Vec<VotingRecord>) {
+        let (patience, watches_since) = (self.times.patience(), self.watches_since);
+        let attends = self.attends_since.is_some_and(|since| now.since(since) >= KEPT_FOR);
+        let here = |heard: &Heard| now.since(heard.since) >= KEPT_FOR && now.since(heard.last) < patience;
+        let silent_for = |heard: Option<&Heard>| now.since(heard.map_or(watches_since, |heard| heard.last.max(watches_since)));
+        let mut over = BTreeMap::new();
+        for row in self.rows.all_mut().filter(|row| !row.stored.withdrawn && now.since(row.at) >= KEPT_FOR) {
+            let AcceptedRow { owner, term, .. } = row.stored.row;
+            let heard = self.heard.get(&owner);
+            let gone = attends && silent_for(heard) >= patience + self.times.margin;
+            if (gone || heard.is_some_and(here)) && !is_published(register, &row.stored.row) {
+                withdraw(&mut row.stored, true);
+                records.push(records::row(&row.stored));
+                if gone {
+                    let last = over.entry(owner).or_insert(term);
+                    *last = term.max(*last);
+                }
+            }
+        }
+        over.into_iter().for_each(|(owner, term)| self.end(owner, term, records));
     }
 
     /// Forgets the sets of replicas of those that have been silent for long and own nothing any more, by any claim that is known.
@@ -404,7 +418,7 @@ impl Voter {
             return;
         }
         let released = register.all().map(|held| held.claim.owner);
-        let rows = self.rows.values().flatten().flat_map(|row| row.stored.before.iter().copied().chain([row.stored.row.owner]));
+        let rows = self.rows.all().flat_map(|row| row.stored.before.iter().copied().chain([row.stored.row.owner]));
         let needed: BTreeSet<_> = released.chain(rows).collect();
         for owner in over.difference(&needed).copied() {
             self.replicas.remove(&owner);
@@ -412,24 +426,51 @@ impl Voter {
         }
     }
 
-    /// What the voters of the next list have to know.
-    pub(crate) fn hand_over(&self) -> HandedOver {
+    /// What the voters of the next list have to know, as far as it fits into a message: what was decided
+    /// ([`Voter::can_hand_over`]), who has what was recorded, first of those that own something, and, if `abandoned`, claims of owners that
+    /// have been silent and whose terms ended, which their next lease does without.
+    pub(crate) fn hand_over(&self, abandoned: bool, register: &Register) -> HandedOver {
         let ended = self.ended.iter().map(|(who, term)| (*who, *term)).collect();
-        let replicas = self.replicas.values().map(|(set, _)| set.clone()).take(MAX_HANDED_REPLICAS).collect();
-        let open = self.rows.values().flatten().filter(|row| !row.stored.withdrawn);
-        HandedOver { rows: open.map(|row| row.stored.row).collect(), ended, replicas }
+        let mut before = HandedOver { rows: self.open_rows().copied().collect(), ended, replicas: Vec::new() };
+        let (owners, others): (Vec<_>, Vec<_>) = self.replicas.values().partition(|(set, _)| register.count(&set.replicas.owner) > 0);
+        handed_over::add_replicas(&mut before, owners.into_iter().chain(others).map(|(set, _)| set.clone()));
+        if abandoned {
+            let is_over = |row: &AcceptedRow| self.ended.get(&row.owner).is_some_and(|ended| *ended >= row.term);
+            let may_be_published = |stored: &StoredRow| stored.withdrawn && stored.before.contains(&stored.row.owner);
+            let rows = self.rows.all().map(|row| &row.stored).filter(|stored| may_be_published(stored) && is_over(&stored.row));
+            handed_over::add_rows(&mut before, rows.map(|stored| stored.row));
+        }
+        before
+    }
+
+    fn open_rows(&self) -> impl Iterator<Item = &AcceptedRow> {
+        self.rows.all().filter(|row| !row.stored.withdrawn).map(|row| &row.stored.row)
+    }
+
+    /// The bytes of what must be handed to the next list; if it is more than may be, not how much more.
+    pub(crate) fn decided_bytes(&self) -> usize {
+        handed_over::decided_bytes(self.open_rows(), &self.ended)
+    }
+
+    /// Of how many owners something was decided that is handed over.
+    pub(crate) fn owners_decided(&self) -> usize {
+        self.open_rows().map(|row| &row.owner).chain(self.ended.keys()).collect::<BTreeSet<_>>().len()
+    }
+
+    /// Whether what was decided fits into the message that hands it over.
+    pub(crate) fn can_hand_over(&self) -> bool {
+        self.decided_bytes() <= MAX_DECIDED_BYTES
     }
 
     /// What voters of the list before had decided.
     pub(crate) fn take_in(&mut self, now: Moment, before: &HandedOver, records: &mut Vec<VotingRecord>) {
         for row in &before.rows {
-            let known = self.rows.entry(row.subnet).or_default();
+            let known = self.rows.of(&row.subnet);
             // Two claims of one epoch may have been accepted by different voters: either may have been published.
             if known.iter().all(|known| known.stored.row != *row && known.stored.row.epoch <= row.epoch) {
-                known.retain(|known| known.stored.row.epoch == row.epoch);
                 let stored = StoredRow { row: *row, process: 0, withdrawn: false, before: Vec::new() };
                 records.push(records::row(&stored));
-                known.push(Row { stored, at: now });
+                self.rows.add_rival(Row { stored, at: now });
             }
         }
         for (who, term) in &before.ended {
@@ -455,6 +496,11 @@ impl Voter {
     pub(crate) fn rows(&self) -> usize {
         self.rows.len()
     }
+
+    /// How many of them that are not known to be published are of one owner at most.
+    pub(crate) fn most_rows_of_one(&self) -> usize {
+        self.rows.most_of_one()
+    }
 }
 
 /// The last claim to a subnet.
@@ -464,6 +510,11 @@ struct Standing {
     /// It was released, or withdrawn if it is not published.
     released: bool,
     unpublished: bool,
+}
+
+/// Whether a claim, or a later one to the same subnet, is known.
+fn is_published(register: &Register, row: &AcceptedRow) -> bool {
+    register.latest(&row.subnet).is_some_and(|held| held.claim.epoch >= row.epoch)
 }
 
 /// A claim will not be published, but may have been before: then its owner stays one of those before the next.
@@ -570,7 +621,7 @@ mod tests {
         voter.renew(Moment(4_000_000), point(4), &Renewal { process: 2, ..renewal(1) }, &register);
         voter.withdraw(point(4), 2, &[(subnet, 4)], &mut Vec::new());
         voter.list_changed(Moment(4_000_001), false);
-        voter.tidy(Moment(4_900_000), &register, &mut Vec::new());
+        voter.tidy(Moment(4_900_000), true, &register, &mut Vec::new());
         assert_eq!(judge(&mut voter, 5, 5), [1, 2, 4]);
     }
 
@@ -637,7 +688,7 @@ mod tests {
             if second == 20 {
                 assert_eq!(judge(&mut voter, now, &claim(OWNER, 1)), Ok(()));
             }
-            voter.tidy(now, &register, &mut records);
+            voter.tidy(now, true, &register, &mut records);
             if second == 600 {
                 assert_eq!(judge(&mut voter, now, &claim(OTHER, 2)), Err(Refusal::Owned));
             }

@@ -4,11 +4,14 @@ use super::{
     process::{Disk, Process, Start, Wire, Wish, Write},
     random::Random,
 };
-use crate::membership::{LeftOut, RosterConfig};
+use crate::{
+    membership::{LeftOut, RosterConfig},
+    voting::handed_over::size_of,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     ids::{QuestionId, WriteId},
-    message::{Request, Response},
+    message::{MAX_MESSAGE, Request, Response},
     replica::NamedReplica,
     subnet::Subnet,
     time::{Millis, Moment, WallTime},
@@ -411,6 +414,14 @@ impl World {
     }
 
     fn send_to(&mut self, from: usize, to: usize, wire: Wire) {
+        let too_long = match &wire {
+            Wire::Asked(_, request @ Request::Ballot(_)) => size_of(request) > MAX_MESSAGE,
+            Wire::Answered(_, response @ Response::Ballot(_)) => size_of(response) > MAX_MESSAGE,
+            _ => false,
+        };
+        if too_long {
+            return;
+        }
         let copies = 1 + u64::from(self.chance.chance(self.network.twice));
         for _ in 0..copies {
             if !self.network.is_open(from, to) || self.chance.chance(self.network.lost) {
