@@ -291,7 +291,7 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
     let politeness = view.crawl.fetches().scheduler().politeness();
     let (going, coming) = view.migration.under_way();
     let (forwarding, passing) = view.relay.under_way();
-    vec![
+    let mut limits = vec![
         limit("URLs being sent to their owners", view.routing.outbox().len(), MAX_OUTGOING),
         limit("URLs waiting for a repeated DNS look-up", view.routing.outbox().unresolved(), MAX_UNRESOLVED),
         limit("URLs at new hosts held back by the limits on those", view.crawl.links().held_back(), MAX_HELD_TOGETHER),
@@ -304,13 +304,6 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("address reservations", view.delegation.reservations().reserved(), MAX_QUEUED),
         limit("concurrent requests to servers", view.crawl.fetches().scheduler().busy(), politeness.parallel),
         limit("claimed subnets", view.ownership.register().len(), MAX_CLAIMS),
-        limit("claims being voted on", view.voting.open_proposals(), MAX_OPEN),
-        limit("claims accepted as a voter", view.voting.rows(), MAX_ROWS),
-        limit("unpublished claims of one owner accepted as a voter", view.voting.most_rows_of_one(), MAX_UNPUBLISHED_OF_ONE),
-        limit("bytes of accepted claims for the next list of voters", view.voting.decided_bytes(), MAX_DECIDED_BYTES),
-        limit("owners whose replicas this voter knows", view.voting.replica_sets(), MAX_HEARD),
-        limit("lists of voters", view.voting.list_count(), MAX_LISTS),
-        limit("members whose networks are remembered", view.voting.networks().len(), MAX_SEEN),
         limit("statements about opt-outs", view.opt_outs.room().0, MAX_STATEMENTS),
         limit("statements about opt-outs of one member", view.opt_outs.room().1, MAX_OF_MEMBER),
         limit("certificates of members", view.admissions.room().0, MAX_CERTIFICATES),
@@ -346,6 +339,21 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
         limit("questions sent through a third member", forwarding, MAX_FORWARDING),
         limit("questions passed on for others", passing, MAX_PASSING),
         limit("questions that came through a third member in 15 s", view.relay.taken(), MAX_TAKEN),
+    ];
+    limits.extend(limits_of_voting(view));
+    limits
+}
+
+/// What grows with those who vote, or want votes.
+fn limits_of_voting(view: &View<'_>) -> [LimitView; 7] {
+    [
+        limit("claims being voted on", view.voting.open_proposals(), MAX_OPEN),
+        limit("claims accepted as a voter", view.voting.rows(), MAX_ROWS),
+        limit("unpublished claims of one owner accepted as a voter", view.voting.most_rows_of_one(), MAX_UNPUBLISHED_OF_ONE),
+        limit("bytes of accepted claims for the next list of voters", view.voting.decided_bytes(), MAX_DECIDED_BYTES),
+        limit("owners whose replicas this voter knows", view.voting.replica_sets(), MAX_HEARD),
+        limit("lists of voters", view.voting.list_count(), MAX_LISTS),
+        limit("members whose networks are remembered", view.voting.networks().len(), MAX_SEEN),
     ]
 }
 
