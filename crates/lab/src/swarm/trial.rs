@@ -470,8 +470,8 @@ mod tests {
     fn a_swarm_does_what_it_did_before() {
         let recorded = [
             (Faults::None, 1, "323d093d86db2cc2"),
-            (Faults::Kills, 1, "60e648f619c0ab0f"),
-            (Faults::Kills, 2, "694bf019f8b6d20e"),
+            (Faults::Kills, 1, "f0eccbddc60eb672"),
+            (Faults::Kills, 2, "b14be5aa876c73c3"),
             (Faults::Partitions, 1, "9dacb5c8fe99d8b2"),
             (Faults::Partitions, 2, "e11dc705642c4b63"),
             (Faults::Moves, 1, "45d49db85345bfd3"),
