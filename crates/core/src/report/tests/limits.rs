@@ -1,7 +1,10 @@
 //! Tests that a member that sends more than can be taken in is told so, and counted.
 
 use super::*;
-use crate::routing::acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Reply};
+use crate::{
+    event::DiskRoom,
+    routing::acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Reply},
+};
 use nearcrawl_model::{
     journal::{Arrival, JournalKey},
     message::HandOff,
@@ -34,4 +37,26 @@ fn a_member_that_hands_over_more_than_can_be_recorded_is_told_to_come_again() {
     let status = played.crawler.view().status(Default::default());
     assert_eq!(status.refusals["hand-offs beyond the limit of those being recorded"], 1);
     assert!(status.limits.iter().any(|limit| limit.name == "hand-offs being recorded" && limit.used >= limit.max), "{:?}", status.limits);
+}
+
+#[test]
+fn without_room_on_the_disk_no_copies_are_kept_for_others_and_it_is_said_why_nothing_is_fetched() {
+    let mut played = Played::alone();
+    played.pass(60_000);
+    let keep = |played: &mut Played| {
+        played.crawler.handle(played.now, Event::Asked { from: member(2), ticket: Ticket(9_999), request: Request::Keep(Vec::new()) });
+        let commands = std::iter::from_fn(|| played.crawler.next_command());
+        commands.filter(|command| matches!(command, Command::Peers(PeerCommand::Answer { response: Response::NoRoom, .. }))).count()
+    };
+    assert_eq!(keep(&mut played), 0);
+    for (room, says) in
+        [(DiskRoom::LittleFree, "less than 256 MiB are free"), (DiskRoom::LimitReached(2 << 30), "the 2 GiB of the disk that they may")]
+    {
+        played.handle(Event::Room(room));
+        assert_eq!(keep(&mut played), 1, "{room:?}");
+        let status = played.crawler.view().status(Default::default());
+        assert!(status.state_text.contains(says), "{}", status.state_text);
+    }
+    played.handle(Event::Room(DiskRoom::Enough));
+    assert_eq!(keep(&mut played), 0);
 }
