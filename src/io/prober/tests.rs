@@ -4,8 +4,8 @@ use super::*;
 use crate::io::fetcher::tests::{
     policy,
     secure::{SecureSite, test_tls},
-    site::{Site, Step, answer, send},
 };
+use nearcrawl_test_servers::web::{Site, Step, answer, send};
 use std::net::SocketAddr;
 
 fn target(address: SocketAddr, secure: bool) -> ProbeTarget {

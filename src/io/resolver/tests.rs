@@ -1,153 +1,15 @@
 //! Tests that the resolver pins what it should, with a real DNS server on loopback that lies, stalls and loops.
 
 use super::*;
-use hickory_proto::{
-    op::Message,
-    rr::{
-        Record,
-        rdata::{A, AAAA, CNAME, TXT},
-    },
-    serialize::binary::{BinDecodable, BinEncodable},
-};
-use std::sync::Mutex;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, UdpSocket},
-    task::JoinSet,
-};
+use hickory_proto::rr::{Record, rdata::TXT};
+use nearcrawl_test_servers::dns::{Dns, Reply, a, aaaa, alias, name};
 
 mod rebinding;
 
-/// What the server does with a question.
-pub(crate) enum Reply {
-    /// Answers with these records; an empty list means that the name exists.
-    Records(Vec<Record>),
-    /// Answers with an error.
-    Code(ResponseCode),
-    /// Answers under another id first, with a wrong address, then rightly.
-    WrongIdFirst(Vec<Record>),
-    /// Sends bytes that are no message.
-    Garbage,
-    /// Does not answer.
-    Silence,
-}
-
-pub(crate) struct Dns {
-    pub(crate) address: SocketAddr,
-    asked: Arc<Mutex<Vec<(String, RecordType, IpAddr)>>>,
-    _task: JoinSet<()>,
-}
-
-/// What is answered over UDP without asking for TCP.
-const MAX_DATAGRAM: usize = 1232;
-
-/// The datagrams that answer a question.
-fn replies(question: &[u8], zone: &dyn Fn(&str, RecordType) -> Reply) -> Option<(String, RecordType, Vec<Vec<u8>>)> {
-    let question = Message::from_bytes(question).ok()?;
-    let query = question.queries[0].clone();
-    let (name, kind) = (query.name().to_ascii().to_lowercase(), query.query_type());
-    let mut answer = Message::response(question.metadata.id, question.metadata.op_code);
-    answer.metadata.recursion_available = true;
-    answer.add_query(query);
-    let mut sent = Vec::new();
-    match zone(&name, kind) {
-        Reply::Records(records) => {
-            answer.add_answers(records);
-        }
-        Reply::Code(code) => answer.metadata.response_code = code,
-        Reply::WrongIdFirst(records) => {
-            let mut forged = answer.clone();
-            forged.metadata.id ^= 1;
-            forged.add_answer(a(&name, 60, "6.6.6.6"));
-            sent.push(forged.to_bytes().unwrap());
-            answer.add_answers(records);
-        }
-        Reply::Garbage => return Some((name, kind, vec![b"no".to_vec()])),
-        Reply::Silence => return Some((name, kind, Vec::new())),
-    }
-    sent.push(answer.to_bytes().unwrap());
-    Some((name, kind, sent))
-}
-
-/// The head of an answer that was too long for a datagram.
-fn truncated(answer: &[u8]) -> Vec<u8> {
-    let mut message = Message::from_bytes(answer).unwrap();
-    message.answers.clear();
-    message.metadata.truncation = true;
-    message.to_bytes().unwrap()
-}
-
-/// A port for both protocols: one that UDP has free may be taken for TCP, by any connection on this machine.
-async fn same_port() -> (UdpSocket, TcpListener) {
-    for _ in 0..100 {
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        match TcpListener::bind(socket.local_addr().unwrap()).await {
-            Ok(listener) => return (socket, listener),
-            Err(why) => assert_eq!(why.kind(), std::io::ErrorKind::AddrInUse),
-        }
-    }
-    panic!("no port of 127.0.0.1 is free for UDP and TCP alike");
-}
-
-impl Dns {
-    pub(crate) async fn start(zone: impl Fn(&str, RecordType) -> Reply + Send + Sync + 'static) -> Dns {
-        let (socket, listener) = same_port().await;
-        let address = socket.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (log, zone) = (asked.clone(), Arc::new(zone));
-        let mut task = JoinSet::new();
-        let zone_over_tcp = zone.clone();
-        task.spawn(async move {
-            let mut buffer = [0; 4096];
-            while let Ok((size, peer)) = socket.recv_from(&mut buffer).await {
-                let Some((name, kind, sent)) = replies(&buffer[..size], &*zone) else { continue };
-                log.lock().unwrap().push((name, kind, peer.ip()));
-                for reply in sent {
-                    let reply = if reply.len() > MAX_DATAGRAM { truncated(&reply) } else { reply };
-                    socket.send_to(&reply, peer).await.unwrap();
-                }
-            }
-        });
-        task.spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let Ok(size) = stream.read_u16().await else { continue };
-                let mut question = vec![0; usize::from(size)];
-                if stream.read_exact(&mut question).await.is_err() {
-                    continue;
-                }
-                for reply in replies(&question, &*zone_over_tcp).into_iter().flat_map(|(_, _, sent)| sent) {
-                    let _ = stream.write_u16(u16::try_from(reply.len()).unwrap()).await;
-                    let _ = stream.write_all(&reply).await;
-                }
-            }
-        });
-        Dns { address, asked, _task: task }
-    }
-
-    fn resolver(&self, policy: AddressPolicy) -> Resolver {
-        let config = ResolverConfig { servers: vec![self.address], ..ResolverConfig::default() };
-        Resolver::new(config, policy).unwrap()
-    }
-
-    fn asked(&self) -> usize {
-        self.asked.lock().unwrap().len()
-    }
-}
-
-fn name(text: &str) -> Name {
-    Name::from_ascii(text).unwrap()
-}
-
-pub(crate) fn a(owner: &str, ttl: u32, address: &str) -> Record {
-    Record::from_rdata(name(owner), ttl, RData::A(A(address.parse().unwrap())))
-}
-
-fn aaaa(owner: &str, ttl: u32, address: &str) -> Record {
-    Record::from_rdata(name(owner), ttl, RData::AAAA(AAAA(address.parse().unwrap())))
-}
-
-fn alias(owner: &str, ttl: u32, to: &str) -> Record {
-    Record::from_rdata(name(owner), ttl, RData::CNAME(CNAME(name(to))))
+/// The resolver under test, which asks this server.
+fn resolver(dns: &Dns, policy: AddressPolicy) -> Resolver {
+    let config = ResolverConfig { servers: vec![dns.address], ..ResolverConfig::default() };
+    Resolver::new(config, policy).unwrap()
 }
 
 fn host(text: &str) -> Host {
@@ -155,7 +17,7 @@ fn host(text: &str) -> Host {
 }
 
 async fn pinned(dns: &Dns, text: &str) -> Result<(String, Millis), ResolveError> {
-    let located = dns.resolver(AddressPolicy::default()).resolve(&host(text), None).await?;
+    let located = resolver(dns, AddressPolicy::default()).resolve(&host(text), None).await?;
     assert_eq!(located.host, host(text));
     Ok((located.address.to_string(), located.valid_for))
 }
@@ -194,7 +56,7 @@ async fn all_addresses_of_a_family_are_found_whatever_may_be_contacted() {
     })
     .await;
     let policy = AddressPolicy { own: vec!["9.9.9.9".parse().unwrap()], ..AddressPolicy::default() };
-    let resolver = dns.resolver(policy);
+    let resolver = resolver(&dns, policy);
     let found = resolver.every_address(&host("home.test"), Family::Four).await.unwrap();
     assert_eq!(found, ["10.0.0.1", "9.9.9.9"].map(|ip| ip.parse::<IpAddr>().unwrap()));
     assert_eq!(resolver.every_address(&host("home.test"), Family::Six).await, Ok(Vec::new()));
@@ -210,7 +72,7 @@ async fn a_host_stays_where_it_was_as_long_as_that_is_among_its_addresses() {
         _ => Reply::Records(vec![]),
     })
     .await;
-    let resolver = dns.resolver(AddressPolicy::default());
+    let resolver = resolver(&dns, AddressPolicy::default());
     for (name, was, is) in [
         ("many.test", "9.9.9.9", "9.9.9.9"),
         ("many.test", "8.8.8.9", "8.8.8.9"),
@@ -235,7 +97,7 @@ async fn forbidden_addresses_are_never_pinned_unless_the_operator_opened_them() 
     assert_eq!(pinned(&dns, "rebind.test").await, Err(ResolveError::ForbiddenAddress));
     assert_eq!(dns.asked(), 2);
     let laboratory = AddressPolicy { allowed: vec!["127.0.0.0/8".parse().unwrap()], ..AddressPolicy::default() };
-    let located = dns.resolver(laboratory).resolve(&host("rebind.test"), None).await.unwrap();
+    let located = resolver(&dns, laboratory).resolve(&host("rebind.test"), None).await.unwrap();
     assert_eq!(located.address.to_string(), "127.0.0.1");
     // The library knows this one by itself: it must be checked all the same.
     assert_eq!(pinned(&dns, "localhost").await, Err(ResolveError::ForbiddenAddress));
@@ -279,8 +141,8 @@ async fn failures_are_told_apart() {
         let found = tokio::time::timeout(Duration::from_secs(10), resolver.resolve(&host(name), None)).await.expect("the resolver hangs");
         assert!(found.as_ref().is_err_and(|found| want.contains(found)), "{name}: {found:?}");
     }
-    assert_eq!(dns.asked.lock().unwrap().iter().filter(|(name, _, _)| name == "silent.test.").count(), 2, "two attempts");
-    assert_eq!(dns.asked.lock().unwrap().iter().filter(|(name, _, _)| name == "nowhere.test.").count(), 1, "one is enough");
+    assert_eq!(dns.questions().iter().filter(|(name, _, _)| name == "silent.test.").count(), 2, "two attempts");
+    assert_eq!(dns.questions().iter().filter(|(name, _, _)| name == "nowhere.test.").count(), 1, "one is enough");
 }
 
 #[tokio::test]
@@ -356,7 +218,7 @@ async fn names_are_absolute_and_no_more_than_sixteen_addresses_are_looked_at() {
     assert_eq!(pinned(&dns, "crowd.test").await.map(|pin| pin.0), Ok("9.0.0.35".into()));
     assert_eq!(pinned(&dns, "thousand.test").await.map(|pin| pin.0), Ok("9.0.3.240".into()));
     assert_eq!(pinned(&dns, "nothing.test").await, Err(ResolveError::NoSuchName));
-    let names: Vec<_> = dns.asked.lock().unwrap().iter().map(|asked| asked.0.clone()).collect();
+    let names: Vec<_> = dns.questions().iter().map(|asked| asked.0.clone()).collect();
     assert_eq!(
         names,
         ["single.", "crowd.test.", "thousand.test.", "nothing.test."],
@@ -377,7 +239,7 @@ async fn questions_come_from_the_configured_address() {
     let source: IpAddr = "127.0.0.79".parse().unwrap();
     let config = ResolverConfig { servers: vec![dns.address], source_address: Some(source), ..ResolverConfig::default() };
     Resolver::new(config, AddressPolicy::default()).unwrap().resolve(&host("x.test"), None).await.unwrap();
-    assert_eq!(dns.asked.lock().unwrap()[0].2, source);
+    assert_eq!(dns.questions()[0].2, source);
 }
 
 #[tokio::test]
@@ -393,7 +255,7 @@ async fn texts_are_told_apart_from_no_texts_and_from_no_answer() {
         _ => Reply::Code(ResponseCode::NXDomain),
     })
     .await;
-    let resolver = dns.resolver(AddressPolicy::default());
+    let resolver = resolver(&dns, AddressPolicy::default());
     assert_eq!(resolver.texts("_nearcrawl.two.test").await, Ok(vec!["no-crawl".to_owned(), "v=spf1".to_owned()]));
     assert_eq!(resolver.texts("_nearcrawl.none.test").await, Ok(Vec::new()));
     assert_eq!(resolver.texts("_nearcrawl.gone.test").await, Ok(Vec::new()));
@@ -467,6 +329,6 @@ async fn names_of_members_are_looked_up_where_the_operator_said() {
     assert!(there.contains("nothing listens at that port"), "{there}");
     let nowhere = refused("/dns4/other.test/tcp/9").await;
     assert!(nowhere.contains("there is no such name"), "{nowhere}");
-    assert!(dns.asked.lock().unwrap().iter().any(|(name, ..)| name == "member.test."));
+    assert!(dns.questions().iter().any(|(name, ..)| name == "member.test."));
     assert_eq!(addresses("member.test.", &[dns.address]).await.unwrap(), ["127.0.0.1".parse::<IpAddr>().unwrap()]);
 }

@@ -2,11 +2,7 @@
 
 use super::*;
 use crate::{
-    io::{
-        fetcher::tests::site::Site,
-        resolver::tests::{Dns, Reply, a},
-        store::StoreConfig,
-    },
+    io::store::StoreConfig,
     node::{clock, config::Config, setup, snapshot_store::SnapshotStore},
 };
 use ed25519_dalek::SigningKey;
@@ -28,6 +24,10 @@ use nearcrawl_model::{
     time::WallTime,
     url::{Host, PageUrl},
     view::TaskView,
+};
+use nearcrawl_test_servers::{
+    dns::{Dns, Reply, a},
+    web::Site,
 };
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -51,7 +51,7 @@ impl Bench {
     async fn asking(dns: SocketAddr) -> Bench {
         let page = "<a href=/next>next</a>";
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{page}", page.len());
-        let site = Site::always(vec![crate::io::fetcher::tests::site::Step::Send(answer.into_bytes().into())]).await;
+        let site = Site::always(vec![nearcrawl_test_servers::web::Step::Send(answer.into_bytes().into())]).await;
         let directory = tempfile::tempdir().unwrap();
         let mut config =
             Config { state_dir: directory.path().to_owned(), contact: Some("nobody@lab.test".to_owned()), ..Config::default() };

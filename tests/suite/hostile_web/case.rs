@@ -1,8 +1,8 @@
 //! A case of the hostile web: what a server does, what the fetcher must make of it, and what a crawl must write down.
 
-pub use super::site::{Asked, Step, answer, html, pack, send};
 pub use nearcrawl_model::fetch::FetchError;
 use nearcrawl_model::fetch::{FetchOutcome, FetchReport};
+pub use nearcrawl_test_servers::web::{Asked, Step, answer, html, pack, send};
 use std::{fmt::Write, sync::Arc, time::Duration};
 
 /// How long scaled-down servers hesitate between two bytes.

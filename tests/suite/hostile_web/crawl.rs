@@ -4,7 +4,6 @@ use super::{
     Running, all,
     case::{Case, Want::Redirect, answer, case, html},
     open,
-    site::{Log, Site},
 };
 use crate::{
     bad_input::{configuration, forbidden},
@@ -12,6 +11,7 @@ use crate::{
 };
 use nearcrawl_lab::web::dns::{DnsServer, Reply, Zone};
 use nearcrawl_model::url::Host;
+use nearcrawl_test_servers::web::{Log, Site};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,

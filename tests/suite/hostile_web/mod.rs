@@ -8,9 +8,6 @@ mod case;
 mod crawl;
 mod heads;
 mod pages;
-#[path = "../../../src/io/fetcher/tests/site.rs"]
-#[expect(dead_code, reason = "the fetcher's own tests use the rest of it")]
-mod site;
 mod times;
 
 use case::{Case, Endpoint, Want};
@@ -22,7 +19,7 @@ use nearcrawl_model::{
     fingerprint::FingerprintKey,
     url::PageUrl,
 };
-use site::{Log, Site};
+use nearcrawl_test_servers::web::{Log, Site};
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr},

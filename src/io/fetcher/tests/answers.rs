@@ -1,9 +1,6 @@
 //! Tests that what a server says arrives as it was meant.
 
-use super::{
-    FetchLimits, KEY, fetcher, order, order_as,
-    site::{Asked, Site, Step, answer, html, send},
-};
+use super::{FetchLimits, KEY, fetcher, order, order_as};
 use nearcrawl_model::{
     evaluation::Rule,
     facts::{Fact, Guard, HttpVersion},
@@ -11,6 +8,7 @@ use nearcrawl_model::{
     revisit::{Validators, content_of},
     url::PageUrl,
 };
+use nearcrawl_test_servers::web::{Asked, Site, Step, answer, html, send};
 use std::time::Duration;
 
 async fn ask(steps: Vec<Step>, purpose: FetchPurpose) -> FetchReport {

@@ -1,13 +1,11 @@
 //! Tests that there is never more than one connection to an address, and that it is kept for as long as it is good.
 
-use super::{
-    FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy,
-    site::{Log, Site, Step, answer, html, send},
-};
+use super::{FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy};
 use nearcrawl_model::{
     fetch::{FetchError, FetchOutcome, FetchPurpose},
     time::WallTime,
 };
+use nearcrawl_test_servers::web::{Log, Site, Step, answer, html, send};
 use std::{net::IpAddr, time::Duration};
 
 /// Waits until `holds`, at most 5 s.

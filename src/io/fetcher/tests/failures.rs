@@ -1,11 +1,9 @@
 //! Tests that every way in which a server can fail ends as what it is, in time.
 
-use super::{
-    FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy,
-    site::{Site, Step, answer, html, pack, send},
-};
+use super::{FetchLimits, Fetcher, config, decoded, fetcher, order, order_as, policy};
 use FetchError::*;
 use nearcrawl_model::fetch::{FetchError, FetchOutcome, FetchPurpose};
+use nearcrawl_test_servers::web::{Site, Step, answer, html, pack, send};
 use std::{io::Write, time::Duration};
 
 const SOON: Duration = Duration::from_millis(300);

@@ -6,7 +6,6 @@ mod failures;
 mod pipelining;
 mod rate;
 pub(crate) mod secure;
-pub(crate) mod site;
 
 use super::{FetchLimits, Fetcher, FetcherConfig, FetcherConfigError, tls::WebTls};
 use nearcrawl_model::{

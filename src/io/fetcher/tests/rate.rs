@@ -4,9 +4,9 @@ use super::{
     super::{dial::dial, wire::Wire},
     FetchLimits, Fetcher, config, decoded, order, order_as, policy,
     secure::{SecureSite, test_tls},
-    site::{Site, answer},
 };
 use nearcrawl_model::fetch::{FetchOrder, FetchPurpose, FetchReport, FetchRule};
+use nearcrawl_test_servers::web::{Site, answer};
 use std::{
     sync::{
         Arc,
@@ -121,7 +121,7 @@ async fn a_page_after_the_look_for_an_opt_out_keeps_to_the_rate_and_waits_while_
 
 #[tokio::test]
 async fn a_server_that_is_slow_itself_still_runs_out_of_time() {
-    let site = Site::always(vec![super::site::Step::Hold]).await;
+    let site = Site::always(vec![nearcrawl_test_servers::web::Step::Hold]).await;
     let fetcher = paced(vec![site.address.port()]);
     let begun = Instant::now();
     let report = fetcher.fetch(order(site.address, "/")).await;

@@ -1,13 +1,11 @@
 //! Tests that https is believed only where the certificate holds, and that its failures are told apart.
 
-use super::{
-    FetchLimits, Fetcher, WebTls, config, decoded, order_as, policy,
-    site::{Site, Step, send},
-};
+use super::{FetchLimits, Fetcher, WebTls, config, decoded, order_as, policy};
 use nearcrawl_model::{
     facts::{Fact, HttpVersion, TlsVersion},
     fetch::{FetchError, FetchOutcome, FetchPurpose},
 };
+use nearcrawl_test_servers::web::{Site, Step, send};
 use std::{
     net::SocketAddr,
     sync::{

@@ -3,17 +3,12 @@
 //! It runs the real resolver and the real dialler against a name server that gives a different answer each time.
 
 use super::*;
-use crate::io::fetcher::{
-    FetchLimits, Fetcher, FetcherConfig,
-    tests::{
-        KEY,
-        site::{Log, Site, html},
-    },
-};
+use crate::io::fetcher::{FetchLimits, Fetcher, FetcherConfig, tests::KEY};
 use nearcrawl_model::{
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose},
     url::PageUrl,
 };
+use nearcrawl_test_servers::web::{Log, Site, html};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How often it is tried.
