@@ -2,7 +2,7 @@
 //!
 //! This package is the daemon and its command line.
 //!
-//! * [`io`]: everything that touches the machine, one library each;
+//! * [`io`]: everything that touches the machine, one library each, in a crate of its own;
 //! * [`node`]: the process, one loop that joins the decisions of `nearcrawl-core` and [`io`];
 //! * [`cli`]: the commands.
 //!
@@ -10,5 +10,6 @@
 //! simulated worlds. docs/ARCHITECTURE.md walks a URL through all of it.
 
 pub mod cli;
-pub mod io;
 pub mod node;
+
+pub use nearcrawl_io as io;

@@ -32,7 +32,9 @@ pub enum Reply {
     Silence,
 }
 
+/// A running name server; it ends when this is dropped.
 pub struct Dns {
+    /// Where it listens, over UDP and TCP.
     pub address: SocketAddr,
     asked: Arc<Mutex<Vec<(String, RecordType, IpAddr)>>>,
     _task: JoinSet<()>,
@@ -90,6 +92,7 @@ async fn same_port() -> (UdpSocket, TcpListener) {
 }
 
 impl Dns {
+    /// A name server on a free port of 127.0.0.1 that answers each name and kind of record by this zone.
     pub async fn start(zone: impl Fn(&str, RecordType) -> Reply + Send + Sync + 'static) -> Dns {
         let (socket, listener) = same_port().await;
         let address = socket.local_addr().unwrap();
@@ -135,18 +138,22 @@ impl Dns {
     }
 }
 
+/// A name, written with its dots.
 pub fn name(text: &str) -> Name {
     Name::from_ascii(text).unwrap()
 }
 
+/// An A record; `ttl` is in seconds.
 pub fn a(owner: &str, ttl: u32, address: &str) -> Record {
     Record::from_rdata(name(owner), ttl, RData::A(A(address.parse().unwrap())))
 }
 
+/// An AAAA record; `ttl` is in seconds.
 pub fn aaaa(owner: &str, ttl: u32, address: &str) -> Record {
     Record::from_rdata(name(owner), ttl, RData::AAAA(AAAA(address.parse().unwrap())))
 }
 
+/// A CNAME record; `ttl` is in seconds.
 pub fn alias(owner: &str, ttl: u32, to: &str) -> Record {
     Record::from_rdata(name(owner), ttl, RData::CNAME(CNAME(name(to))))
 }
