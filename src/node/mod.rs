@@ -11,7 +11,7 @@
 //! * `acquaintances`: the members of the last month, and how they parted;
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
 //! * `measured_transfer`: how many bytes a second come from a member;
-//! * `memory_limit`: is more memory used than may be; `metered_line`: does the default route go over a line whose bytes cost money;
+//! * `memory_limit`, `disk_limit`: is more used than may be, by the same marks (`usage_marks`); `metered_line`: does the default route go over a line whose bytes cost money;
 //! * `reload`: what SIGHUP has read again;
 //! * [`recent_events`]: the newest messages of the log, for the page;
 //! * `own_addresses`: where this access point is besides what its configuration says, for no server is asked there;
@@ -74,6 +74,7 @@ pub mod standalone;
 mod start_checks;
 mod store_queue;
 mod told_totals;
+mod usage_marks;
 pub mod visits;
 
 pub use data_age::DataAge;
