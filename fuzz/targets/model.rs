@@ -20,6 +20,7 @@ use nearcrawl_model::{
     previous_run::PreviousPage,
     receipt::SignedReceipt,
     record::ServerRecord,
+    request_hour::RequestHour,
     subnet::Subnet,
     summary::{RollUp, Summary, SwarmResults},
     survey::{MAX_ENTRIES, MAX_SURVEY_BYTES, MAX_SURVEYS, SignedSurvey, Survey, SurveyHead, SurveyRef, SurveysDigest},
@@ -55,6 +56,7 @@ crate::targets!("model":
     admission,
     edition,
     record_json,
+    request_hour,
     results_json,
     exported,
     host,
@@ -403,6 +405,13 @@ fn edition(bytes: &[u8]) {
     assert_eq!(one.age_order(&other), other.age_order(&one).reverse());
     assert_eq!(one.age_order(&other) == Ordering::Equal, one == other);
     assert!(one.day().is_none_or(|day| (-719_528..=2_932_896).contains(&day)));
+}
+
+/// A member's record of an hour: what is read is written and read again as the same.
+fn request_hour(bytes: &[u8]) {
+    if let Ok(hour) = RequestHour::unpack(bytes) {
+        assert_eq!(RequestHour::unpack(&hour.pack()).as_ref(), Ok(&hour));
+    }
 }
 
 fn record_json(bytes: &[u8]) {

@@ -90,7 +90,7 @@ pub const WHY_EXAMPLES: &str = "Examples:\n  \
     nearcrawl why museum.or.ke\n  \
     nearcrawl why 192.0.2.0/24\n  \
     nearcrawl why 192.0.2.7 --json\n  \
-    nearcrawl why museum.or.ke --peer UzbhKMUf    by what that member knows";
+    nearcrawl why museum.or.ke --peer UzbhKMUf    by what that member knows, and what it asked there lately";
 
 /// The arguments of `why`.
 #[derive(Args, Clone, Debug)]
@@ -336,6 +336,7 @@ fn why_text(view: &WhyView, style: Style) -> String {
     say("surveys", (!view.surveys.is_empty()).then(|| view.surveys.iter().map(mark_text).collect::<Vec<_>>().join(", ")));
     say("state", view.state_text.clone());
     say("robots.txt", view.robots_text.clone());
+    say("requests", view.requests_text.clone());
     view.facts.iter().flat_map(|facts| facts.lines()).for_each(|(name, value)| say(name, Some(value)));
     say("next visit", view.next_visit_in_ms.map(|ms| if ms == 0 { "now".to_owned() } else { format!("in {}", Span(ms)) }));
     for (rule, pages) in view.failing_pages.by_rule() {

@@ -38,7 +38,7 @@ const ADD_EXAMPLES: &str = "Examples:\n  \
     nearcrawl opt-out add museum.or.ke --member /ip4/192.0.2.7/tcp/4817\n  \
     nearcrawl opt-out add 192.0.2.0/24 --proof order\n\n\
     --member says so to any member over the network: no daemon is needed here. A file is looked for by the member that looks after the server \
-    only: another one says which that is.\n\n\
+    only: another one says which that is, and the command to say so there is printed.\n\n\
     The proof is published first:\n  \
     txt    a TXT record at _nearcrawl.HOST that says no-crawl\n         \
     (with --domain: no-crawl domain)\n  \
@@ -148,14 +148,40 @@ async fn say_to_member(member: &str, key: OptOutKey, stops: bool) -> Result<OptO
             "any member looks for a record, the one that looks after the server for a file; an address is like /ip4/192.0.2.7/tcp/4817",
         )
     };
-    match ask_public(member.trim(), PublicRequest::OptOut(key, stops), MEMBER_TIMEOUT).await {
+    match ask_public(member.trim(), PublicRequest::OptOut(key.clone(), stops), MEMBER_TIMEOUT).await {
         Ok(PublicResponse::OptOut(said)) => {
             let unread = |_| CommandError::new(Exit::Unavailable, format!("the member at {member} answers what cannot be read"));
             Ok(printable(serde_json::from_str(&said).map_err(unread)?))
         }
+        // Whom it names is not asked by itself: where that leads is its word alone.
+        Ok(PublicResponse::Refused(why)) => {
+            let command = command_there(&why, &key, stops);
+            let error = unavailable(refused(member, PublicResponse::Refused(why)));
+            Err(match command {
+                Some(command) => error.hint(format!("say so to that member: `{command}`")),
+                None => error,
+            })
+        }
         Ok(other) => Err(unavailable(refused(member, other))),
         Err(why) => Err(unavailable(no_answer(member, &why))),
     }
+}
+
+/// The command that says the same to the member that a refusal names, if it names one by an address.
+fn command_there(refusal: &str, key: &OptOutKey, stops: bool) -> Option<String> {
+    let (_, named) = refusal.split_once("(--member ")?;
+    let (address, _) = named.split_once(')')?;
+    let is_address = |letter: char| letter.is_ascii_alphanumeric() || "/.:-".contains(letter);
+    if !address.starts_with('/') || address.len() > MAX_SAID || !address.chars().all(is_address) {
+        return None;
+    }
+    let verb = if stops { "add" } else { "remove" };
+    let (subject, domain) = match &key.subject {
+        OptOutSubject::Host(name) => (name.to_string(), ""),
+        OptOutSubject::Domain(name) => (name.to_string(), " --domain"),
+        OptOutSubject::Range(range) => (range.to_string(), ""),
+    };
+    Some(format!("nearcrawl opt-out {verb} {subject}{domain} --proof {} --member {address}", key.proof))
 }
 
 /// It came from somewhere on the network and goes to a terminal.
@@ -232,4 +258,22 @@ fn listed(views: &[OptOutView], style: Style, member: Option<&str>) -> String {
         table.row(vec![view.subject.clone(), view.kind.clone(), view.proof.to_string(), in_force.to_owned(), since, by]);
     }
     table.text(style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_the_member_that_a_refusal_names_is_whole_and_nothing_else_is_made_of_a_refusal() {
+        let key = OptOutKey { subject: OptOutSubject::Host("museum.or.ke".parse().unwrap()), proof: OptOutProof::File };
+        let refusal =
+            |named: &str| format!("a file at 192.0.2.1 is looked for by UzbhKMUf only: say so there ({named}), or publish a TXT record");
+        let there = command_there(&refusal("--member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooWUzbhKMUf"), &key, true);
+        let command = "nearcrawl opt-out add museum.or.ke --proof file --member /ip4/192.0.2.7/tcp/4817/p2p/12D3KooWUzbhKMUf";
+        assert_eq!(there.as_deref(), Some(command));
+        for other in ["12D3KooWUzbhKMUf", "--member 12D3KooWUzbhKMUf", "--member /ip4/192.0.2.7; rm -r", "--member /ip4/$(id)"] {
+            assert_eq!(command_there(&refusal(other), &key, true), None, "{other}");
+        }
+    }
 }

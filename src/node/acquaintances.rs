@@ -159,6 +159,11 @@ impl Acquaintances {
         parted.chain(held.map(|(_, holding)| holding.owner)).filter(|member| !present(member)).collect()
     }
 
+    /// When a member parted that is none any more.
+    pub fn parted_at(&self, member: &AccessPoint) -> Option<WallTime> {
+        self.known.get(member)?.parted.map(|(at, _)| at)
+    }
+
     /// Whether a member parted before a request that is asked about could have begun.
     pub fn parted_before(&self, member: &AccessPoint, query: &RequestsQuery) -> bool {
         self.known.get(member).is_some_and(|known| known.parted.is_some() && known.seen_at.0.saturating_add(LATEST_END) < query.from.0)

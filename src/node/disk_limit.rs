@@ -5,18 +5,15 @@
 //! is measured is measured every few seconds, and a store that puts its files in order takes some room for a moment: a limit may be passed by
 //! a few MiB.
 
-use std::time::{Duration, Instant};
-
-/// When it was near its limit for so long, others are to have what has work.
-const STAYS_NEAR: Duration = Duration::from_secs(60);
+use super::usage_marks::UsageMarks;
+use std::time::Instant;
 
 /// The limit, and where it stands.
 #[derive(Debug, Default)]
 pub struct DiskLimit {
     limit: Option<u64>,
     used: u64,
-    is_reached: bool,
-    near_since: Option<Instant>,
+    marks: UsageMarks,
 }
 
 impl DiskLimit {
@@ -25,28 +22,27 @@ impl DiskLimit {
         DiskLimit { limit, ..DiskLimit::default() }
     }
 
-    /// So many bytes are used. Each mark is left well below where it is reached, so that one file more or less is no change.
+    /// So many bytes are used.
     pub fn measured(&mut self, used: u64, now: Instant) {
         self.used = used;
-        let Some(limit) = self.limit else { return };
-        self.is_reached = used >= if self.is_reached { limit - limit / 16 } else { limit };
-        let is_near = used >= if self.near_since.is_some() { limit - limit / 4 } else { limit - limit / 8 };
-        self.near_since = if is_near { self.near_since.or(Some(now)) } else { None };
+        if let Some(limit) = self.limit {
+            self.marks.measured(used, limit, true, now);
+        }
     }
 
     /// The limit, if it is reached.
     pub fn reached(&self) -> Option<u64> {
-        self.limit.filter(|_| self.is_reached)
+        self.limit.filter(|_| self.marks.reached())
     }
 
     /// The limit, if nearly as much is used.
     pub fn nearly_reached(&self) -> Option<u64> {
-        self.limit.filter(|_| self.near_since.is_some())
+        self.limit.filter(|_| self.marks.near())
     }
 
     /// Whether it has been near for so long that others are to have what has work.
     pub fn stays_near(&self, now: Instant) -> bool {
-        self.near_since.is_some_and(|since| now.saturating_duration_since(since) >= STAYS_NEAR)
+        self.marks.stays_near(now)
     }
 
     /// What is used, and the limit.
@@ -58,6 +54,7 @@ impl DiskLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_limit_is_near_before_it_is_reached_and_is_left_well_below() {

@@ -9,8 +9,9 @@ use super::{
     query::{MeasureError, MeasureReply, NoProbesError, Reply},
     reader_opt_outs::{self, ProofTurn},
     recovery_budget::{MAX_RECOVERED, RecoveryBudget},
-    request_notes::Note,
-    requests_made::{self, ReaderTurns, RequestsAsker, Searches},
+    request_notes::{Note, RequestNotes},
+    request_record::RequestRecord,
+    requests_made::{self, Inquiry, ReaderTurns, RequestsAsker, Searches},
     revisit,
     setup::WebClients,
     snapshot_store::SnapshotStore,
@@ -20,7 +21,6 @@ use super::{
 use crate::io::{
     fetcher::Wire,
     machine,
-    request_log::RequestLog,
     resolver::Resolver,
     store::Store,
     swarm::{SwarmCommand, SwarmHandle, SwarmMeter},
@@ -28,7 +28,7 @@ use crate::io::{
 };
 use ipnetwork::IpNetwork;
 use nearcrawl_core::{
-    event::{Command, CopyAnswer, Event, HierarchyCommand, OptOutEvent, PeerCommand, WebCommand},
+    event::{Command, CopyAnswer, Event, HierarchyCommand, OptOutEvent, PeerCommand, RecordOrder, WebCommand},
     hierarchy_version::editions::Found,
     report::journal_rows::ExportOrder,
 };
@@ -41,7 +41,8 @@ use nearcrawl_model::{
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
     opt_out::{OptOutKey, OptOutView, ProofLook},
-    requests_made::{MemberRequests, RequestsQuery, RequestsView},
+    request_record::RequestsAnswer,
+    requests_made::{MemberRequests, RequestsView},
     server_rows::{RowsOf, ServerRows},
     survey::SurveyId,
     survey_probes::SurveyProbes,
@@ -50,7 +51,7 @@ use nearcrawl_model::{
     view::{LimitView, Subject, WhyView},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     future::Future,
     net::IpAddr,
     path::PathBuf,
@@ -121,7 +122,9 @@ pub struct Executor {
     next_question: u64,
     recovery_budget: Arc<RecoveryBudget>,
     /// Where each request is written down; none if that is switched off, and in a crawl without a swarm.
-    requests: Option<RequestLog>,
+    requests: Option<RequestNotes>,
+    /// The records of requests, our own and copies; none in a crawl without a swarm.
+    record: Option<RequestRecord>,
     /// The same log, to be searched.
     searches: Searches,
     /// For readers who have all members search theirs.
@@ -188,6 +191,7 @@ impl Executor {
             next_question: 0,
             recovery_budget: Arc::default(),
             requests: None,
+            record: None,
             searches: Searches::new(None),
             reader_turns: ReaderTurns::new(Instant::now()),
             snapshots: None,
@@ -205,10 +209,30 @@ impl Executor {
         self.web = web;
     }
 
-    /// Sets the log of requests, and in which directory it is searched.
-    pub fn set_request_log(&mut self, requests: Option<RequestLog>, directory: Option<PathBuf>) {
-        self.searches = Searches::new(directory.map(|directory| (directory, requests.clone())));
+    /// Sets where requests are written down, in which directory the log is searched, and the records, of which ours is stored and sent from now
+    /// on.
+    pub fn set_request_notes(&mut self, requests: Option<RequestNotes>, directory: Option<PathBuf>, record: RequestRecord) {
+        let log = requests.as_ref().map(|notes| notes.log.clone());
+        self.searches = Searches::new(directory.map(|directory| (directory, log)));
         self.requests = requests;
+        let (serving, asking) = (record.clone(), self.asking.clone());
+        self.tasks.spawn(async move {
+            // After a panic it is told in the status, and what is not stored is not covered.
+            let _ = tasks::run(TaskKind::RequestRecord, serving.serve(asking)).await;
+        });
+        self.record = Some(record);
+    }
+
+    /// These members keep copies of our journals.
+    pub fn replicas(&self, replicas: BTreeSet<AccessPoint>) {
+        if let Some(record) = &self.record {
+            record.replicas(replicas);
+        }
+    }
+
+    /// What is known of requests to a server lately, in words; none in a crawl without a swarm.
+    pub fn requests_lately(&self, address: IpAddr) -> Option<String> {
+        self.record.as_ref().map(|record| record.lately(address))
     }
 
     /// Sets the store of the editions of the hierarchy.
@@ -321,16 +345,19 @@ impl Executor {
     /// What was refused since the start, by class.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
         let of_swarm = self.swarm.iter().flat_map(|swarm| swarm.counters().refusals());
-        let of_log = self.requests.iter().map(|log| (REQUESTS_DROPPED, log.dropped()));
+        let of_log = self.requests.iter().map(|notes| (REQUESTS_DROPPED, notes.log.dropped()));
+        let of_records = self.record.iter().flat_map(RequestRecord::refusals);
         let of_readers = [(READERS_REFUSED, self.reader_turns.refused())];
-        let refused = self.recovery_budget.refusals().into_iter().chain(of_swarm).chain(of_log).chain(of_readers);
+        let refused = self.recovery_budget.refusals().into_iter().chain(of_swarm).chain(of_log).chain(of_records).chain(of_readers);
         refused.filter(|(_, count)| *count > 0).map(|(class, count)| (class.to_owned(), count)).collect()
     }
 
     /// What grows here, with its limits.
     pub fn limits(&self) -> Vec<LimitView> {
         let recovered = self.recovery_budget.used();
-        vec![LimitView { name: "bytes of journal rows from other members".to_owned(), used: recovered as u64, max: MAX_RECOVERED as u64 }]
+        let rows =
+            LimitView { name: "bytes of journal rows from other members".to_owned(), used: recovered as u64, max: MAX_RECOVERED as u64 };
+        std::iter::once(rows).chain(self.record.iter().flat_map(RequestRecord::limits)).collect()
     }
 
     /// Has the crawler ask a member what a task needs to know.
@@ -363,10 +390,25 @@ impl Executor {
                     Some(Event::RequestsTold { ticket, made: searched.await.map(Box::new) })
                 });
             }
+            Command::Record { ticket, order } => self.carry_out_record(ticket, order),
             // The loop answers these; in a crawl without a swarm nobody asks.
             Command::Explain { .. } | Command::Finished => {}
         }
         None
+    }
+
+    /// Keeps or reads copies of records of requests.
+    fn carry_out_record(&mut self, ticket: Ticket, order: RecordOrder) {
+        let (record, searches) = (self.record.clone(), self.searches.clone());
+        let answered = move |answer: Option<Response>| Event::RecordAnswered { ticket, answer: answer.map(Box::new) };
+        self.spawn(TaskKind::RequestSearch, Some(answered(None)), async move {
+            let answer = match (record, order) {
+                (None, _) => Some(Response::Refused("it keeps no records of requests".to_owned())),
+                (Some(record), RecordOrder::Keep(from, parcel)) => record.keep(from, *parcel).await,
+                (Some(record), RecordOrder::Tell(asked)) => searches.in_turn(record.tell(&asked)).await.map(Response::Records),
+            };
+            Some(answered(answer))
+        });
     }
 
     /// What is written into the log of requests about this one: nothing if it may not begin any more, for then nothing is sent.
@@ -606,10 +648,10 @@ impl Executor {
     }
 
     /// Asks all members whether they made these requests.
-    pub fn requests_made(&mut self, me: AccessPoint, members: Vec<(AccessPoint, bool)>, query: RequestsQuery, asker: RequestsAsker) {
-        let (asking, swarm, searches) = (self.asking.clone(), self.swarm.clone(), self.searches.clone());
+    pub fn requests_made(&mut self, inquiry: Inquiry, asker: RequestsAsker) {
+        let (asking, swarm, searches, record) = (self.asking.clone(), self.swarm.clone(), self.searches.clone(), self.record.clone());
         let mut turn = None;
-        if let RequestsAsker::Reader(ticket) = asker {
+        if let Some(ticket) = asker.reader() {
             let is_thrifty = self.is_thrifty();
             turn = if is_thrifty { None } else { self.reader_turns.take(Instant::now()) };
             if turn.is_none() {
@@ -619,12 +661,13 @@ impl Executor {
                 return;
             }
         }
-        let all = members.clone();
+        let (all, query) = (inquiry.members.clone(), inquiry.query);
         self.spawn_told(async move {
-            let view = tasks::run(TaskKind::RequestSearch, requests_made::of_all(searches, asking, me, members, query)).await;
+            let answer = tasks::run(TaskKind::RequestSearch, requests_made::of_all(searches, record, asking, inquiry)).await;
             drop(turn);
             let silent = || all.iter().map(|(member, _)| MemberRequests::of(*member, None)).collect();
-            requests_made::answer(swarm.as_ref(), asker, view.unwrap_or_else(|_| RequestsView::new(&query, silent())));
+            let crashed = |_| RequestsAnswer::new(&query, RequestsView::new(&query, silent()), Vec::new());
+            requests_made::answer(swarm.as_ref(), asker, answer.unwrap_or_else(crashed));
             None
         });
     }
@@ -755,9 +798,12 @@ impl Executor {
         self.web.fetcher.close_all().await;
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
-        if let Some(requests) = self.requests.take() {
+        if let Some(notes) = self.requests.take() {
             // It waits for the disk.
-            let _ = tokio::task::spawn_blocking(move || requests.close()).await;
+            let _ = tokio::task::spawn_blocking(move || notes.log.close()).await;
+        }
+        if let Some(record) = self.record.take() {
+            record.end().await;
         }
     }
 }

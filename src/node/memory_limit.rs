@@ -1,9 +1,10 @@
 //! Limit on the memory that the process uses.
 //!
 //! Near its limit it takes no further subnets and goes on with what it has, which makes that less; if it stays near, what has work goes to
-//! other members. Above it, it asks nothing of servers, and takes in no URLs. Each mark is left well below where it is reached, so that one
-//! page more or less is no change. It is reached only by what is in use: the allocator keeps what was freed, so that is given back first.
+//! other members. At it, it asks nothing of servers, and takes in no URLs. A mark is reached only by what is in use: the allocator keeps what
+//! was freed, so that is given back first.
 
+use super::usage_marks::UsageMarks;
 use crate::io::memory;
 use std::{
     thread::{self, JoinHandle},
@@ -27,17 +28,13 @@ const LEFT_TO_SYSTEM: u64 = 8;
 /// The system's limits may be changed while the daemon runs.
 const READ_LIMITS_EVERY: Duration = Duration::from_secs(60);
 
-/// When it was near its limit for so long, others are to have what has work.
-const STAYS_NEAR: Duration = Duration::from_secs(60);
-
 /// The limit, and where it stands.
 pub struct MemoryLimit {
     configured: Option<u64>,
     limit: Option<u64>,
     limit_read: Option<Instant>,
     used: u64,
-    is_full: bool,
-    near_since: Option<Instant>,
+    marks: UsageMarks,
     /// What was freed is being given back, with what was used before.
     giving: Option<(JoinHandle<()>, u64)>,
     gave_at: Option<Instant>,
@@ -61,8 +58,7 @@ impl MemoryLimit {
             limit: None,
             limit_read: None,
             used: 0,
-            is_full: false,
-            near_since: None,
+            marks: UsageMarks::default(),
             giving: None,
             gave_at: None,
             every: GIVE_BACK_EVERY,
@@ -118,32 +114,26 @@ impl MemoryLimit {
     fn measured(&mut self, used: u64, gave_back: bool, now: Instant) -> bool {
         self.used = used;
         let Some(limit) = self.limit else {
-            (self.is_full, self.near_since) = (false, None);
+            self.marks = UsageMarks::default();
             return false;
         };
-        self.is_full &= used > limit - limit / 16;
-        self.near_since = self.near_since.filter(|_| used > limit - limit / 4);
-        let is_near = used > limit - limit / 8;
-        if is_near && gave_back {
-            self.near_since = self.near_since.or(Some(now));
-            self.is_full |= used > limit;
-        }
-        is_near
+        self.marks.measured(used, limit, gave_back, now);
+        UsageMarks::is_near(used, limit)
     }
 
-    /// The limit, if more is used.
+    /// The limit, if as much is used, or more.
     pub fn full(&self) -> Option<u64> {
-        self.limit.filter(|_| self.is_full)
+        self.limit.filter(|_| self.marks.reached())
     }
 
     /// The limit, if nearly as much is used, or more.
     pub fn nearly_full(&self) -> Option<u64> {
-        self.limit.filter(|_| self.near_since.is_some())
+        self.limit.filter(|_| self.marks.near())
     }
 
     /// Whether it stays so.
     pub fn stays_nearly_full(&self, now: Instant) -> bool {
-        self.near_since.is_some_and(|since| now.saturating_duration_since(since) >= STAYS_NEAR)
+        self.marks.stays_near(now)
     }
 
     /// Bytes that are used, and how many they may be.
@@ -155,6 +145,7 @@ impl MemoryLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::usage_marks::STAYS_NEAR;
 
     const MIB: u64 = 1 << 20;
 
@@ -169,13 +160,13 @@ mod tests {
             memory.measured(mib * MIB, true, Instant::now());
             (memory.nearly_full().is_some(), memory.full().is_some())
         };
-        assert_eq!(at(140), (false, false), "seven eighths are no more than that");
-        assert_eq!(at(141), (true, false));
-        assert_eq!(at(121), (true, false));
-        assert_eq!(at(161), (true, true));
-        assert_eq!(at(151), (true, true), "it is not full only when a sixteenth is free");
-        assert_eq!(at(150), (true, false));
-        assert_eq!(at(120), (false, false), "and not near only when a quarter is");
+        assert_eq!(at(139), (false, false));
+        assert_eq!(at(140), (true, false), "from seven eighths on");
+        assert_eq!(at(120), (true, false));
+        assert_eq!(at(160), (true, true));
+        assert_eq!(at(150), (true, true), "it is full until more than a sixteenth is free");
+        assert_eq!(at(149), (true, false));
+        assert_eq!(at(119), (false, false), "and near until more than a quarter is");
     }
 
     #[test]

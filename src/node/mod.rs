@@ -11,7 +11,7 @@
 //! * `acquaintances`: the members of the last month, and how they parted;
 //! * `allowance`: what the operator lets it do: pauses, hours, bytes;
 //! * `measured_transfer`: how many bytes a second come from a member;
-//! * `memory_limit`: is more memory used than may be; `metered_line`: does the default route go over a line whose bytes cost money;
+//! * `memory_limit`, `disk_limit`: is more used than may be, by the same marks (`usage_marks`); `metered_line`: does the default route go over a line whose bytes cost money;
 //! * `reload`: what SIGHUP has read again;
 //! * [`recent_events`]: the newest messages of the log, for the page;
 //! * `own_addresses`: where this access point is besides what its configuration says, for no server is asked there;
@@ -19,7 +19,8 @@
 //! * [`visits`]: what owners of web sites are told of its limits;
 //! * `told_totals`: totals that were told before a restart, which answer after it until as much is known again;
 //! * `changes`: lines for the log about members, subnets and what it is doing;
-//! * `request_notes`: what goes into the log of requests; `requests_made`: whether the swarm made a request, by the logs of all members;
+//! * `request_notes`: what goes into the log of requests; `request_record`: a compact record of them, with copies at replicas;
+//!   `requests_made`: whether the swarm made a request, by the logs of all members and by these records;
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
 //! * [`images`]: the hierarchy, mapped from a file instead of unpacked at each start;
 //! * `snapshot_store`, `snapshot_transfer`, `data_age`: snapshots of the hierarchy, on disk and between members, and how old they are;
@@ -61,6 +62,7 @@ mod recovery_budget;
 mod reload;
 pub mod remote_results;
 mod request_notes;
+mod request_record;
 mod requests_made;
 mod revisit;
 pub mod run;
@@ -72,6 +74,7 @@ pub mod standalone;
 mod start_checks;
 mod store_queue;
 mod told_totals;
+mod usage_marks;
 pub mod visits;
 
 pub use data_age::DataAge;

@@ -2,8 +2,10 @@
 //!
 //! It is a TXT record in the DNS, or a file at the web server: one request, or two where the first port is closed.
 
-use super::{request_notes::Note, setup::WebClients};
-use crate::io::request_log::RequestLog;
+use super::{
+    request_notes::{Note, RequestNotes},
+    setup::WebClients,
+};
 use nearcrawl_model::{
     fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, FetchReason, FetchRule},
     opt_out::{DOMAIN_WORD, OptOutKey, OptOutProof, OptOutSubject, PROOF_PATH, PROOF_WORD, ProofLook, TXT_LABEL},
@@ -22,7 +24,7 @@ const MAX_ASKED: usize = 2;
 const MAX_QUOTED: usize = 80;
 
 /// Looks for a proof; for a file at this address, or where its host is looked up to be.
-pub async fn look(web: &WebClients, log: Option<&RequestLog>, key: &OptOutKey, at: Option<IpAddr>) -> ProofLook {
+pub async fn look(web: &WebClients, log: Option<&RequestNotes>, key: &OptOutKey, at: Option<IpAddr>) -> ProofLook {
     match (key.proof, &key.subject) {
         (OptOutProof::Txt, OptOutSubject::Host(name)) => look_for_record(web, log, name, false).await,
         (OptOutProof::Txt, OptOutSubject::Domain(name)) => look_for_record(web, log, name, true).await,
@@ -43,7 +45,7 @@ fn quoted(text: &str) -> String {
     format!("{:?}", text.chars().take(MAX_QUOTED).collect::<String>())
 }
 
-async fn look_for_record(web: &WebClients, log: Option<&RequestLog>, host: &Host, domain: bool) -> ProofLook {
+async fn look_for_record(web: &WebClients, log: Option<&RequestNotes>, host: &Host, domain: bool) -> ProofLook {
     let name = format!("{TXT_LABEL}.{host}");
     let note = Note::proof(log, &name);
     let texts = web.resolver.texts(&name).await;
@@ -68,14 +70,14 @@ enum Found {
 }
 
 /// The address of a host; else why there is none.
-pub async fn locate(web: &WebClients, log: Option<&RequestLog>, host: &Host) -> Result<IpAddr, String> {
+pub async fn locate(web: &WebClients, log: Option<&RequestNotes>, host: &Host) -> Result<IpAddr, String> {
     let note = Note::lookup(log, host);
     let answer = web.resolver.resolve(host, None).await;
     note.resolved(&answer);
     answer.map(|located| located.address).map_err(|why| format!("{host}: {why}"))
 }
 
-async fn look_for_file(web: &WebClients, log: Option<&RequestLog>, host: &Host, at: Option<IpAddr>) -> ProofLook {
+async fn look_for_file(web: &WebClients, log: Option<&RequestNotes>, host: &Host, at: Option<IpAddr>) -> ProofLook {
     let located = match at {
         Some(address) => Ok(address),
         None => locate(web, log, host).await,
@@ -120,7 +122,7 @@ fn judge(found: &[Found]) -> ProofLook {
 }
 
 /// Asks one port; none if it may not be asked.
-async fn ask(web: &WebClients, log: Option<&RequestLog>, url: PageUrl, address: IpAddr) -> Option<Found> {
+async fn ask(web: &WebClients, log: Option<&RequestNotes>, url: PageUrl, address: IpAddr) -> Option<Found> {
     let order = FetchOrder {
         url: url.clone(),
         address,

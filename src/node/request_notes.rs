@@ -3,7 +3,7 @@
 //! Each request is noted when it begins, and written with what came of it when it has ended, however it ends: also if its task is called
 //! off or panics. What sends nothing is not written.
 
-use super::clock;
+use super::{clock, request_record::RequestRecord};
 use crate::io::request_log::{RequestKind, RequestLine, RequestLog};
 use nearcrawl_core::event::Event;
 use nearcrawl_model::{
@@ -18,17 +18,33 @@ use sha2::{Digest, Sha256};
 /// Longer paths are told by their hash.
 const MAX_PATH: usize = 1_024;
 
+/// Where requests are written down: in the log, and in the record that outlasts it.
+#[derive(Clone, Debug)]
+pub struct RequestNotes {
+    /// The log.
+    pub log: RequestLog,
+    /// The record.
+    pub record: RequestRecord,
+}
+
+impl RequestNotes {
+    fn write(&self, line: RequestLine) {
+        self.record.add(&line);
+        self.log.write(line);
+    }
+}
+
 /// A request that is under way.
 #[derive(Debug)]
-pub struct Note(Option<(RequestLog, Box<RequestLine>)>);
+pub struct Note(Option<(RequestNotes, Box<RequestLine>)>);
 
 impl Note {
-    fn begin(log: Option<&RequestLog>, line: impl FnOnce() -> RequestLine) -> Note {
+    fn begin(log: Option<&RequestNotes>, line: impl FnOnce() -> RequestLine) -> Note {
         Note(log.map(|log| (log.clone(), Box::new(RequestLine { asked_at: clock::now().wall, ..line() }))))
     }
 
     /// A page or robots.txt is asked for.
-    pub fn fetch(log: Option<&RequestLog>, order: &FetchOrder) -> Note {
+    pub fn fetch(log: Option<&RequestNotes>, order: &FetchOrder) -> Note {
         Note::begin(log, || {
             let (reason, text) = (&order.reason, order.url.path_and_query());
             let is_page = order.purpose == FetchPurpose::Page;
@@ -52,7 +68,7 @@ impl Note {
     }
 
     /// A server's distance is measured.
-    pub fn probe(log: Option<&RequestLog>, target: &ProbeTarget, reason: ProbeReason) -> Note {
+    pub fn probe(log: Option<&RequestNotes>, target: &ProbeTarget, reason: ProbeReason) -> Note {
         Note::begin(log, || {
             let (word, access_point) = match reason {
                 ProbeReason::Delegation(steward) => ("delegation", steward),
@@ -72,7 +88,7 @@ impl Note {
     }
 
     /// A name is looked up. An address is none.
-    pub fn lookup(log: Option<&RequestLog>, host: &Host) -> Note {
+    pub fn lookup(log: Option<&RequestNotes>, host: &Host) -> Note {
         Note::begin(log.filter(|_| host.address().is_none()), || RequestLine {
             kind: RequestKind::Dns,
             reason: "lookup".to_owned(),
@@ -82,7 +98,7 @@ impl Note {
     }
 
     /// The record with the proof of an opt-out is looked up.
-    pub fn proof(log: Option<&RequestLog>, name: &str) -> Note {
+    pub fn proof(log: Option<&RequestNotes>, name: &str) -> Note {
         Note::begin(log, || RequestLine {
             kind: RequestKind::Dns,
             reason: FetchRule::OptOut.word().to_owned(),

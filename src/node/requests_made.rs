@@ -1,11 +1,13 @@
 //! Finds out whether the swarm made a request to an address at a certain time.
 //!
-//! Each member searches its own log of requests; who is asked asks all of them.
+//! Each member searches its own log of requests; who is asked asks all of them. Where a log does not say, and of members that do not answer or
+//! are gone, all are asked in turn what the records of requests say that they have: their own, and copies.
 
 use super::{
     clock,
     peer_transfers::{self, PeerQuestion},
     query::Reply,
+    request_record::RequestRecord,
 };
 use crate::io::{
     request_log::{RequestLog, Writing, search},
@@ -17,9 +19,12 @@ use nearcrawl_model::{
     address::AddressPolicy,
     ids::Ticket,
     message::{MAX_MESSAGE, PublicResponse, Request, Response},
-    requests_made::{MAX_MADE, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered},
+    request_record::{MAX_OWNERS, RecordTold, RecordedRequests, RecordsQuery, RequestsAnswer},
+    requests_made::{MAX_MADE, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered, Verdict},
+    time::WallTime,
 };
 use std::{
+    collections::BTreeMap,
     net::IpAddr,
     path::PathBuf,
     sync::Arc,
@@ -30,8 +35,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 /// Members that are asked at the same time.
 const AT_ONCE: usize = 16;
 
-/// How long a member may take, and all of them together: less than who asked waits.
-const EACH_WITHIN: Duration = Duration::from_secs(6);
+/// How long a member may take to search its log, and all of them together.
+const EACH_WITHIN: Duration = Duration::from_secs(5);
+const LOGS_WITHIN: Duration = Duration::from_secs(6);
+
+/// And with the records: less than who asked waits.
 const ALL_WITHIN: Duration = Duration::from_secs(8);
 
 /// How long a member waits for its turn before it is told to ask again, and how many may wait.
@@ -47,15 +55,43 @@ const READERS_EACH: Duration = Duration::from_secs(30);
 /// An answer to a reader is shorter, in bytes: what it is wrapped in has room within a message.
 const MAX_TOLD: usize = MAX_MESSAGE - (16 << 10);
 
+/// Of that what records say takes at most so much.
+const MAX_RECORDS_TOLD: usize = 256 << 10;
+
 /// After a search nothing is searched for so many times as long as it took.
 const RESTS: u32 = 4;
 
 /// Who asked.
 pub enum RequestsAsker {
     /// Somebody on this machine.
-    Here(Reply<RequestsView>),
-    /// A program that is no member.
+    Here(Reply<RequestsAnswer>),
+    /// A program that is no member, of a release before there were records.
     Reader(Ticket),
+    /// One that knows of them.
+    ReaderOfRecords(Ticket),
+}
+
+impl RequestsAsker {
+    /// The program that asks, if it is no member.
+    pub fn reader(&self) -> Option<Ticket> {
+        match self {
+            RequestsAsker::Here(_) => None,
+            RequestsAsker::Reader(ticket) | RequestsAsker::ReaderOfRecords(ticket) => Some(*ticket),
+        }
+    }
+}
+
+/// Whom to ask for what.
+#[derive(Clone, Debug)]
+pub struct Inquiry {
+    /// Who asks.
+    pub me: AccessPoint,
+    /// The members that may have made such a request, and whether they are alive.
+    pub members: Vec<(AccessPoint, bool)>,
+    /// When those parted that are members no more.
+    pub gone: BTreeMap<AccessPoint, WallTime>,
+    /// Which requests.
+    pub query: RequestsQuery,
 }
 
 /// The log of requests of this access point, to be searched: one search at a time, with a rest after it. Clones are the same.
@@ -114,10 +150,22 @@ impl Searches {
 
     /// For a member; none if it is to ask again.
     pub async fn for_member(self, query: RequestsQuery) -> Option<RequestsMade> {
+        let turn = self.turn().await?;
+        self.search(query, turn).await
+    }
+
+    /// Does for a member what takes the disk's time, one after another; none if it is to ask again.
+    pub async fn in_turn<T>(self, work: impl Future<Output = T>) -> Option<T> {
+        let (turn, begun) = (self.turn().await?, Instant::now());
+        let done = work.await;
+        rest(turn, begun);
+        Some(done)
+    }
+
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         let _waits = Arc::clone(&self.waiting).try_acquire_owned().ok()?;
         // In the order in which they came: who asks often has no more turns than who asks once.
-        let turn = tokio::time::timeout(WAITS, Arc::clone(&self.turn).acquire_owned()).await.ok()?.ok()?;
-        self.search(query, turn).await
+        tokio::time::timeout(WAITS, Arc::clone(&self.turn).acquire_owned()).await.ok()?.ok()
     }
 
     /// For somebody here, who waits.
@@ -133,11 +181,7 @@ impl Searches {
         let begun = Instant::now();
         let writing = Writing { now: clock::now().wall, unwritten: writer.map_or(0, |writer| writer.unwritten()) };
         let found = tokio::task::spawn_blocking(move || search(&directory, &query, &writing)).await;
-        let rest = begun.elapsed() * RESTS;
-        tokio::spawn(async move {
-            tokio::time::sleep(rest).await;
-            drop(turn);
-        });
+        rest(turn, begun);
         match found.ok()? {
             Ok(found) => Some(found.told(MAX_MADE)),
             Err(why) => {
@@ -148,15 +192,63 @@ impl Searches {
     }
 }
 
-/// Asks all members, those that are alive: the others do not answer.
+/// Lets the next one have its turn some time after the work that began then.
+fn rest(turn: OwnedSemaphorePermit, begun: Instant) {
+    let rest = begun.elapsed() * RESTS;
+    tokio::spawn(async move {
+        tokio::time::sleep(rest).await;
+        drop(turn);
+    });
+}
+
+/// What all members say: by their logs, and where these do not say by the records that they have.
 pub async fn of_all(
+    searches: Searches,
+    record: Option<RequestRecord>,
+    asking: mpsc::Sender<PeerQuestion>,
+    inquiry: Inquiry,
+) -> RequestsAnswer {
+    let deadline = tokio::time::Instant::now() + ALL_WITHIN;
+    let Inquiry { me, members, gone, query } = inquiry;
+    let view = by_logs(searches, asking.clone(), me, members.clone(), query).await;
+    let unsure = view.members.iter().filter(|member| member.verdict == Verdict::Unknown && member.uncovered != Some(Uncovered::TooRecent));
+    let owners: Vec<_> = unsure.map(|member| member.access_point).take(MAX_OWNERS).collect();
+    if owners.is_empty() || view.verdict == Verdict::Yes {
+        return RequestsAnswer::new(&query, view, Vec::new());
+    }
+    let wanted = RecordsQuery { owners: owners.clone(), query };
+    let others = members.into_iter().filter(|(member, is_alive)| *member != me && *is_alive).map(|(member, _)| {
+        let (asking, request) = (asking.clone(), Request::Records(Box::new(wanted.clone())));
+        async move {
+            let asked = tokio::time::timeout_at(deadline, peer_transfers::ask(&asking, member, request)).await;
+            let said = if let Ok(Some(Response::Records(said))) = asked { said } else { Vec::new() };
+            (member, said)
+        }
+    });
+    let here = async {
+        let Some(record) = record else { return (me, Vec::new()) };
+        (me, tokio::time::timeout_at(deadline, record.tell(&wanted)).await.unwrap_or_default())
+    };
+    let (here, others) = tokio::join!(here, stream::iter(others).buffer_unordered(AT_ONCE).collect::<Vec<_>>());
+    let told = std::iter::once(here).chain(others).flat_map(|(answered_by, said)| {
+        said.into_iter().filter(|said| owners.contains(&said.owner)).map(move |said| (answered_by, said)).collect::<Vec<_>>()
+    });
+    let told = told.map(|(answered_by, said)| {
+        let RecordedRequests { owner, verdict, hours, gap } = said;
+        RecordTold { access_point: owner, answered_by, gone_at: gone.get(&owner).copied(), verdict, hours, gap }
+    });
+    RequestsAnswer::new(&query, view, told.collect())
+}
+
+/// Asks all members for what their logs say, those that are alive: the others do not answer.
+async fn by_logs(
     searches: Searches,
     asking: mpsc::Sender<PeerQuestion>,
     me: AccessPoint,
     members: Vec<(AccessPoint, bool)>,
     query: RequestsQuery,
 ) -> RequestsView {
-    let deadline = tokio::time::Instant::now() + ALL_WITHIN;
+    let deadline = tokio::time::Instant::now() + LOGS_WITHIN;
     let (alive, gone): (Vec<_>, Vec<_>) = members.into_iter().filter(|(member, _)| *member != me).partition(|(_, alive)| *alive);
     let others = stream::iter(alive).map(|(member, _)| {
         let asked = other(asking.clone(), member, query);
@@ -183,16 +275,29 @@ async fn other(asking: mpsc::Sender<PeerQuestion>, member: AccessPoint, query: R
 }
 
 /// Gives an answer to who asked.
-pub fn answer(swarm: Option<&SwarmHandle>, asker: RequestsAsker, view: RequestsView) {
-    match asker {
+pub fn answer(swarm: Option<&SwarmHandle>, asker: RequestsAsker, answer: RequestsAnswer) {
+    let (ticket, response) = match asker {
         // Whoever has stopped waiting is no error.
-        RequestsAsker::Here(reply) => drop(reply.send(view)),
-        RequestsAsker::Reader(ticket) => {
-            let response = PublicResponse::RequestsMade(Box::new(view.fitting(MAX_TOLD)));
-            let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
-            if !told {
-                tracing::debug!("a reader was not answered, because the swarm task is busy or has ended");
-            }
+        RequestsAsker::Here(reply) => return drop(reply.send(answer)),
+        RequestsAsker::Reader(ticket) => (ticket, PublicResponse::RequestsMade(Box::new(answer.view.fitting(MAX_TOLD)))),
+        RequestsAsker::ReaderOfRecords(ticket) => {
+            let RequestsAnswer { view, mut records } = answer;
+            shorten(&mut records);
+            (ticket, PublicResponse::RequestsRecorded(Box::new(view.fitting(MAX_TOLD - MAX_RECORDS_TOLD)), records))
+        }
+    };
+    let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
+    if !told {
+        tracing::debug!("a reader was not answered, because the swarm task is busy or has ended");
+    }
+}
+
+/// Leaves out hours of records that are too long together: first all but some of each, then all.
+fn shorten(records: &mut [RecordTold]) {
+    for most in [usize::MAX, 4, 0] {
+        records.iter_mut().for_each(|told| told.hours.truncate(most));
+        if postcard::experimental::serialized_size(&*records).is_ok_and(|bytes| bytes <= MAX_RECORDS_TOLD) {
+            return;
         }
     }
 }
@@ -201,29 +306,70 @@ pub fn answer(swarm: Option<&SwarmHandle>, asker: RequestsAsker, view: RequestsV
 mod tests {
     use super::*;
     use nearcrawl_model::{
-        requests_made::{MadeRequest, Verdict},
-        time::WallTime,
+        request_record::{RecordGap, RecordedHour},
+        requests_made::MadeRequest,
     };
 
     const QUERY: RequestsQuery =
         RequestsQuery { address: std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), from: WallTime(0), until: WallTime(1) };
 
-    #[tokio::test]
-    async fn members_that_are_gone_or_keep_no_log_make_it_unknown() {
+    fn recorded(owner: AccessPoint, verdict: Verdict, gap: Option<RecordGap>) -> RecordedRequests {
+        RecordedRequests { owner, verdict, hours: Vec::new(), gap }
+    }
+
+    /// Three members, of which one is gone; the other says this of its log and of the records that it has.
+    async fn asked_of_all(made: Option<RequestsMade>, records: Vec<RecordedRequests>) -> RequestsAnswer {
         let (asking, mut asked) = mpsc::channel::<PeerQuestion>(4);
         let [me, other, gone] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
         let answering = tokio::spawn(async move {
-            let question = asked.recv().await.unwrap();
-            assert_eq!((question.to, &question.request), (other, &Request::RequestsMade(QUERY)));
-            let made = RequestsMade { requests: 0, lines: Vec::new(), uncovered: None };
-            question.reply.send(Some(Response::RequestsMade(Box::new(made)))).unwrap();
+            while let Some(PeerQuestion { to, request, reply }) = asked.recv().await {
+                assert_eq!(to, other);
+                let answer = match request {
+                    Request::RequestsMade(query) if query == QUERY => made.clone().map(|made| Response::RequestsMade(Box::new(made))),
+                    Request::Records(asked) => {
+                        assert!(asked.owners.contains(&gone), "{asked:?}");
+                        Some(Response::Records(records.clone()))
+                    }
+                    other => panic!("{other:?}"),
+                };
+                reply.send(answer).unwrap();
+            }
         });
-        let view = of_all(Searches::new(None), asking, me, vec![(me, true), (other, true), (gone, false)], QUERY).await;
+        let members = vec![(me, true), (other, true), (gone, false)];
+        let inquiry = Inquiry { me, members, gone: [(gone, WallTime(7))].into(), query: QUERY };
+        let answer = of_all(Searches::new(None), None, asking, inquiry).await;
         answering.await.unwrap();
-        assert_eq!(view.verdict, Verdict::Unknown);
-        assert_eq!(view.silent().collect::<Vec<_>>(), [gone]);
-        let own = view.members.iter().find(|member| member.access_point == me).unwrap();
+        answer
+    }
+
+    fn none_made() -> Option<RequestsMade> {
+        Some(RequestsMade { requests: 0, lines: Vec::new(), uncovered: None })
+    }
+
+    #[tokio::test]
+    async fn members_that_are_gone_or_keep_no_log_make_it_unknown() {
+        let answer = asked_of_all(none_made(), Vec::new()).await;
+        let [me, _, gone] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
+        assert!(answer.view.verdict == Verdict::Unknown && answer.records.is_empty());
+        assert_eq!(answer.view.silent().collect::<Vec<_>>(), [gone]);
+        let own = answer.view.members.iter().find(|member| member.access_point == me).unwrap();
         assert_eq!((own.verdict, own.uncovered), (Verdict::Unknown, Some(Uncovered::NoLog)));
+    }
+
+    #[tokio::test]
+    async fn a_replica_tells_what_a_member_asked_that_is_gone_and_nothing_of_others() {
+        let [me, other, gone] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
+        let of_gone = |verdict, gap| vec![recorded(gone, verdict, gap), recorded(other, Verdict::Yes, None)];
+        let answer = asked_of_all(none_made(), of_gone(Verdict::Yes, None)).await;
+        assert_eq!(answer.view.verdict, Verdict::Yes);
+        let [told] = &answer.records[..] else { panic!("{answer:?}") };
+        assert_eq!((told.access_point, told.answered_by, told.gone_at), (gone, other, Some(WallTime(7))));
+        let mut no = of_gone(Verdict::No, None);
+        no.push(recorded(me, Verdict::No, None));
+        let answer = asked_of_all(none_made(), no).await;
+        assert_eq!((answer.view.verdict, answer.records.len()), (Verdict::No, 2));
+        let answer = asked_of_all(none_made(), of_gone(Verdict::Unknown, Some(RecordGap::NoRecord))).await;
+        assert_eq!((answer.view.verdict, answer.record_of(&gone).unwrap().gap), (Verdict::Unknown, Some(RecordGap::NoRecord)));
     }
 
     /// All members search for each of them.
@@ -258,7 +404,30 @@ mod tests {
         let members = (0..250).map(|number| MemberRequests::of(AccessPoint([number; 32]), Some(made.clone()))).collect();
         let view = RequestsView::new(&QUERY, members);
         let length = |view: RequestsView| postcard::to_stdvec(&PublicResponse::RequestsMade(Box::new(view))).unwrap().len();
-        assert!(length(view.clone()) > MAX_MESSAGE && length(view.fitting(MAX_TOLD)) < MAX_MESSAGE);
+        assert!(length(view.clone()) > MAX_MESSAGE && length(view.clone().fitting(MAX_TOLD)) < MAX_MESSAGE);
+
+        let hour = RecordedHour {
+            first_at: WallTime(1),
+            last_at: WallTime(2),
+            requests: 3,
+            bytes: 4,
+            reasons: vec!["second-try".to_owned(); 9],
+            hosts: vec![format!("{}.ke", "a".repeat(60)).parse().unwrap(); 4],
+            all_hosts: true,
+        };
+        let told = |number| RecordTold {
+            access_point: AccessPoint([number; 32]),
+            answered_by: AccessPoint([1; 32]),
+            gone_at: None,
+            verdict: Verdict::Yes,
+            hours: vec![hour.clone(); 50],
+            gap: None,
+        };
+        let mut records: Vec<_> = (0..64).map(told).collect();
+        shorten(&mut records);
+        assert!(records.iter().all(|told| !told.hours.is_empty() && told.verdict == Verdict::Yes));
+        let view = Box::new(view.fitting(MAX_TOLD - MAX_RECORDS_TOLD));
+        assert!(postcard::to_stdvec(&PublicResponse::RequestsRecorded(view, records)).unwrap().len() < MAX_MESSAGE);
     }
 
     #[tokio::test]

@@ -25,7 +25,9 @@ use super::{
     },
     reader_opt_outs::{self, ReaderOptOuts},
     reload::{self, Reloads, Reread},
-    requests_made::{self, RequestsAsker},
+    request_notes::RequestNotes,
+    request_record::RequestRecord,
+    requests_made::{self, Inquiry, RequestsAsker},
     scope_keeping::ScopeKeeping,
     setup::{self, WebClients},
     snapshot_store::{Beginning, SnapshotStore},
@@ -161,7 +163,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
     // Until a swarm has let us in there is no key; nothing is fetched before, so any will do.
     let provisional = secrets.map_or_else(setup::new_secrets, Ok)?;
     let web = setup::web_clients(&config, provisional.fingerprint_key)?;
-    let (executor, inbox) = begun_executor(&config, web, &store, swarm, &snapshots)?;
+    let (executor, inbox) = begun_executor(&config, web, &store, swarm, (&snapshots, identity.access_point)).await?;
     // Rows of the seen set from earlier starts are read back from the journals, under new site numbers.
     store.sites_drop_below(SiteNumber(persisted.incarnation << 32)).await?;
     let (claims, journal_sizes) = (store.claims_all().await?, store.journal_sizes().await?);
@@ -222,19 +224,21 @@ async fn recalled(config: &Config, store: &Store) -> Result<PersistedState, Node
     Ok(persisted)
 }
 
-/// What carries commands out, with the snapshots and the log of requests.
-fn begun_executor(
+/// What carries commands out, with the snapshots, the log of requests and the record of them.
+async fn begun_executor(
     config: &Config,
     web: WebClients,
     store: &Store,
     swarm: SwarmHandle,
-    snapshots: &SnapshotStore,
+    (snapshots, me): (&SnapshotStore, AccessPoint),
 ) -> Result<(Executor, Inbox), NodeError> {
     let (mut executor, inbox) = Executor::new(web, config.delegation.probe, store.clone(), Some(swarm));
     executor.look_at_interfaces(&config.crawl.allow_ranges);
     executor.look_up_own_names(&config.swarm.advertise);
     executor.set_snapshots(snapshots.clone());
-    executor.set_request_log(setup::request_log(config)?, config.log.requests.then(|| config.requests_directory()));
+    let record = RequestRecord::begin(store.clone(), me, config.log.requests).await?;
+    let notes = setup::request_log(config)?.map(|log| RequestNotes { log, record: record.clone() });
+    executor.set_request_notes(notes, config.log.requests.then(|| config.requests_directory()), record);
     Ok((executor, inbox))
 }
 
@@ -522,6 +526,7 @@ impl Daemon {
     fn remember(&mut self) {
         self.executor.look_at_interfaces(&self.config.crawl.allow_ranges);
         self.executor.look_up_own_names(&self.config.swarm.advertise);
+        self.executor.replicas(self.crawler.view().replicas());
         if !self.measuring {
             self.measuring = self.housekeeping.give(Chore::Measure);
         }
@@ -762,8 +767,12 @@ impl Daemon {
             _ if self.config.swarm.readers == Readers::Members => {
                 Some("this access point answers members of the swarm only; ask another one")
             }
-            PublicRequest::RequestsMade(query) if !query.is_fair() => Some("no such time may be asked about"),
-            PublicRequest::RequestsMade(query) => requests_made::untold(query.address).or_else(|| self.executor.refuses_readers()),
+            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) if !query.is_fair() => {
+                Some("no such time may be asked about")
+            }
+            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) => {
+                requests_made::untold(query.address).or_else(|| self.executor.refuses_readers())
+            }
             _ => self.executor.refuses_readers(),
         };
         if let Some(why) = refused {
@@ -781,6 +790,7 @@ impl Daemon {
             PublicRequest::ServerRows { of, after } => return self.asked_for_rows(ticket, RowsOf::Servers, of, after),
             PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),
             PublicRequest::RequestsMade(query) => return self.requests_made(query, RequestsAsker::Reader(ticket)),
+            PublicRequest::RequestsRecorded(query) => return self.requests_made(query, RequestsAsker::ReaderOfRecords(ticket)),
             PublicRequest::ExportRows { of, query } => return self.export(of, query, ExportAsker::Reader(ticket)),
             PublicRequest::ProbedSurvey(name) => {
                 let survey = name.parse().map_err(|why| format!("{why}")).and_then(|which: SurveyRef| view.probed_survey(&which));
@@ -866,8 +876,9 @@ impl Daemon {
         let listed = known.iter().filter(|member| !self.acquaintances.parted_before(&member.access_point, &query));
         let mut members: BTreeMap<_, _> = absent.into_iter().map(|member| (member, false)).collect();
         members.extend(listed.map(|member| (member.access_point, member.liveness == Liveness::Alive)));
-        let members = members.into_iter().collect();
-        self.executor.requests_made(self.identity.access_point, members, query, asker);
+        let gone = members.keys().filter_map(|member| Some((*member, self.acquaintances.parted_at(member)?))).collect();
+        let (me, members) = (self.identity.access_point, members.into_iter().collect());
+        self.executor.requests_made(Inquiry { me, members, gone, query }, asker);
     }
 
     /// How others get to us has changed.

@@ -351,3 +351,34 @@ async fn no_request_begins_after_the_end_of_its_hours() {
     assert!(begun.len() > 10 && begun.iter().all(|at| at.0 <= ends_at.as_millis() as u64), "{:?} of {}", begun.iter().max(), begun.len());
     assert!(swarm.stop().await);
 }
+
+/// A file without content takes room as any other one counts, and needs none.
+#[tokio::test]
+async fn a_daemon_whose_files_take_the_disk_that_they_may_asks_nothing_until_they_take_less() {
+    const DISK: u64 = 64 << 20;
+    let mut swarm = swarm(LongPages::new(6_000, 1_000), "disk = \"64MiB\"").await;
+    seed(&swarm).await;
+    let log = swarm.log().clone();
+    let asks = async |more: usize| if log.requests().len() >= more { Ok(()) } else { Err("it asks little".to_owned()) };
+    swarm.until("it is at work", LONG_ENOUGH, async || asks(20).await).await;
+    let ballast = swarm.common.directory.join(swarm.daemons[0].address.to_string()).join("ballast");
+    std::fs::File::create(&ballast).unwrap().set_len(DISK).unwrap();
+    let full = until_state(&mut swarm, State::Stopped).await;
+    assert!(full.state_text.contains("64 MiB of the disk") && full.state_text.contains("allowance.disk"), "{}", full.state_text);
+    assert!(full.allowance.disk_limit_bytes == Some(DISK) && full.allowance.disk_bytes >= DISK, "{:?}", full.allowance);
+    // What was under way may end.
+    let seen = std::cell::Cell::new((0, 0));
+    let is_quiet = async || {
+        let (asked, times) = (log.requests().len(), seen.get().1 + 1);
+        seen.set((asked, if asked == seen.get().0 { times } else { 0 }));
+        if times > 20 { Ok(()) } else { Err(format!("{asked} requests")) }
+    };
+    swarm.until("what was under way has ended", LONG_ENOUGH, is_quiet).await;
+    stays_quiet(&swarm).await;
+    let before = asked(&swarm);
+    std::fs::remove_file(&ballast).unwrap();
+    swarm.until("it asks again", LONG_ENOUGH, async || asks(before + 20).await).await;
+    let said = swarm.cli(0, &["status"]).await;
+    assert!(said.contains("(allowance.disk)"), "{said}");
+    assert!(swarm.stop().await);
+}

@@ -180,10 +180,14 @@ async fn any_member_says_who_made_a_request_and_by_which_rule_and_names_those_th
     let said: Value = serde_json::from_str(&why.said).unwrap_or_else(|failure| panic!("{failure}: {}{}", why.said, why.complained));
     assert_eq!((said["host"].as_str(), &said["owner_is_me"]), (Some(request.host.as_str()), &Value::from(true)), "{said}");
 
+    // It has asked there lately, and says so apart from what it does not know.
+    assert!(text(&said, "requests_text").contains(" at about "), "{said}");
+
     swarm.daemons[maker].kill().await;
     let unknown = nearcrawl(&ask).await;
     let silent = format!("{} did not answer", swarm.daemons[maker].access_point);
     assert!(unknown.code == Some(69) && unknown.said.contains(&silent), "{}{}", unknown.said, unknown.complained);
+    assert!(unknown.complained.contains("no record of that hour is kept"), "{}", unknown.complained);
     assert!(swarm.stop().await);
 }
 

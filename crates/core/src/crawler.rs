@@ -152,6 +152,7 @@ impl Crawler {
             Event::Exported { ticket, rows } => self.exported(ticket, rows),
             Event::Explained { ticket, said } => self.answer(ticket, said.map_or_else(Response::Refused, Response::Why)),
             Event::RequestsTold { ticket, made } => self.requests_told(ticket, made),
+            Event::RecordAnswered { ticket, answer } => self.record_answered(ticket, answer),
             Event::ClaimsStored { write } => self.claims_stored(write),
             Event::VotingStored { write } => self.voting_stored(write),
             Event::DeclareLost(lost) => self.declare_lost(lost),

@@ -25,6 +25,7 @@ use nearcrawl_model::{
     opt_out::{OptOutKey, ProofLook},
     previous_run::PreviousVersion,
     profile::Profile,
+    request_record::{RecordParcel, RecordsQuery},
     requests_made::{RequestsMade, RequestsQuery},
     rows_digest::Digests,
     seen::{PageState, SeenAnswer, SeenBatch},
@@ -264,6 +265,13 @@ pub enum Event {
         /// The answer; none if it is to be asked again.
         made: Option<Box<RequestsMade>>,
     },
+    /// What a member wanted of records of requests was done.
+    RecordAnswered {
+        /// Who is to be answered, by [`Command::Record`].
+        ticket: Ticket,
+        /// The answer; none if it is to be asked again.
+        answer: Option<Box<Response>>,
+    },
     /// It is said why something is crawled by whom, to a member that asked.
     Explained {
         /// Who is to be answered, by [`Command::Explain`].
@@ -464,6 +472,13 @@ pub enum Command {
         /// The address and time that are asked about.
         query: RequestsQuery,
     },
+    /// Keep or read copies of records of requests, beside everything else, for [`Event::RecordAnswered`].
+    Record {
+        /// Whom to answer.
+        ticket: Ticket,
+        /// What is wanted.
+        order: RecordOrder,
+    },
     /// Say why something is crawled by whom, for [`Event::Explained`]: the process knows some of it alone.
     Explain {
         /// Whom to answer.
@@ -473,6 +488,15 @@ pub enum Command {
     },
     /// Everything is done that [`Event::Leave`] or [`Event::Drain`] asked for.
     Finished,
+}
+
+/// What a member wants of records of requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordOrder {
+    /// Keep the copy of its record.
+    Keep(AccessPoint, Box<RecordParcel>),
+    /// Say what copies of records say.
+    Tell(Box<RecordsQuery>),
 }
 
 /// How much is left of a journal of the run before.

@@ -27,6 +27,7 @@ pub mod planning;
 pub(crate) mod relay;
 pub mod replication;
 pub mod report;
+pub mod request_record;
 pub(crate) mod requests;
 pub mod routing;
 mod settings;

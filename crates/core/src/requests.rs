@@ -5,7 +5,7 @@ use crate::{
     crawler::Crawler,
     delegation::prober::ProbeOrder,
     effects::EXCLUDED,
-    event::{Command, HierarchyCommand, PeerCommand, StoreCommand},
+    event::{Command, HierarchyCommand, PeerCommand, RecordOrder, StoreCommand},
     migration::handover::Offer,
     pending::Pending,
     relay::{Relay, machine::Others},
@@ -127,6 +127,11 @@ impl Crawler {
             },
             Request::RequestsMade(query) if query.is_fair() => self.context.commands.push_back(Command::TellRequests { ticket, query }),
             Request::RequestsMade(_) => self.answer(ticket, Response::Refused("no such time may be asked about".to_owned())),
+            // As with rows: its owner chooses another replica, and what is here stays.
+            Request::KeepRecord(_) if !self.crawl.has_disk_space() => self.answer(ticket, Response::NoRoom),
+            Request::KeepRecord(parcel) => self.order_record(ticket, RecordOrder::Keep(from, parcel)),
+            Request::Records(wanted) if wanted.query.is_fair() => self.order_record(ticket, RecordOrder::Tell(wanted)),
+            Request::Records(_) => self.answer(ticket, Response::Refused("no such time may be asked about".to_owned())),
             Request::Why(subject) if subject.len() <= MAX_SUBJECT => {
                 self.context.commands.push_back(Command::Explain { ticket, subject });
             }
@@ -191,6 +196,15 @@ impl Crawler {
     /// The log of requests was searched; none if too much is searched at the moment.
     pub(crate) fn requests_told(&mut self, ticket: Ticket, made: Option<Box<RequestsMade>>) {
         self.answer(ticket, made.map_or(Response::Busy(EXPORT_AGAIN), Response::RequestsMade));
+    }
+
+    fn order_record(&mut self, ticket: Ticket, order: RecordOrder) {
+        self.context.commands.push_back(Command::Record { ticket, order });
+    }
+
+    /// Records of requests were kept or read; none if too much is read at the moment.
+    pub(crate) fn record_answered(&mut self, ticket: Ticket, answer: Option<Box<Response>>) {
+        self.answer(ticket, answer.map_or(Response::Busy(EXPORT_AGAIN), |answer| *answer));
     }
 
     /// A steward, or the owner of what lies around it, awards us a subnet.

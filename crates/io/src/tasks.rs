@@ -83,6 +83,8 @@ task_kinds! {
     Export = "export", "executor";
     /// Searching the log of requests, here or at all members. After a panic there is no answer.
     RequestSearch = "request search", "executor";
+    /// Storing the record of requests and sending copies of it. After a panic requests are not on record until the next start.
+    RequestRecord = "request record", "executor";
     /// An edition of the hierarchy from other members. After a panic it counts as unusable.
     SnapshotTransfer = "snapshot transfer", "executor";
     /// Pieces of the hierarchy for other members. After a panic the member is asked to come again.

@@ -19,9 +19,11 @@ use super::{
     profile::ToldProfile,
     receipt::{Declined, SignedReceipt},
     replica::{MAX_SUBNETS_ASKED, StoreId},
+    request_record::{MAX_COPIES as MAX_RECORDS_TOLD, MAX_OWNERS as MAX_RECORDS, RecordParcel, RecordTold, RecordedRequests, RecordsQuery},
     requests_made::{RequestsMade, RequestsQuery, RequestsView},
     rows_digest::{Digests, MAX_JOURNALS_COMPARED},
     server_rows::{MAX_OWNERS, ServerOwner, ServerRows},
+    spans::Spans,
     subnet::Subnet,
     summary::{Dimension, RollUp, SwarmResults},
     survey::{MAX_SURVEYS, SignedSurvey, SurveyHead, SurveyId, SurveysDigest},
@@ -198,6 +200,10 @@ pub enum Request {
     /// For somebody at the sender: why is this URL, host, address or subnet crawled by whom, by what the receiver knows? At most [`MAX_SUBJECT`] bytes. Answered
     /// with [`Response::Why`].
     Why(String),
+    /// From a member to a replica: keep this copy of the record of its requests. Answered with [`Response::RecordKept`].
+    KeepRecord(Box<RecordParcel>),
+    /// For the owner of a web site: what do the receiver's copies of these members' records say? Answered with [`Response::Records`].
+    Records(Box<RecordsQuery>),
 }
 
 /// The longest subject of a [`Request::Why`], in bytes.
@@ -348,6 +354,10 @@ pub enum Response {
     RequestsMade(Box<RequestsMade>),
     /// To `Why`: the explanation as JSON, like that of the receiver's API.
     Why(String),
+    /// To `KeepRecord`: the hours of the sender's record that are stored here.
+    RecordKept(Spans),
+    /// To `Records`: what the record of each member says of which there is a copy here.
+    Records(#[serde(deserialize_with = "at_most::<_, _, MAX_RECORDS>")] Vec<RecordedRequests>),
 }
 
 fn statement_heads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<StatementHead>>, D::Error> {
@@ -456,6 +466,8 @@ pub enum PublicRequest {
         /// Those behind this one.
         after: Option<OptOutKey>,
     },
+    /// As `RequestsMade`, and where logs do not say: by the records of members and their copies.
+    RequestsRecorded(RequestsQuery),
 }
 
 /// The answer to a [`PublicRequest`].
@@ -488,4 +500,6 @@ pub enum PublicResponse {
         /// The last of them, if there are more.
         next: Option<OptOutKey>,
     },
+    /// To `RequestsRecorded`: what the logs say, and what the records do.
+    RequestsRecorded(Box<RequestsView>, #[serde(deserialize_with = "at_most::<_, _, MAX_RECORDS_TOLD>")] Vec<RecordTold>),
 }

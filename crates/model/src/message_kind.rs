@@ -15,7 +15,7 @@ impl Request {
             }
             Request::HandOff(_) => "hand-off",
             Request::Offer { .. } | Request::TakeOver(_) | Request::TakeHost { .. } => "migration",
-            Request::Keep(_) | Request::CompareRows(_) => "copies",
+            Request::Keep(_) | Request::CompareRows(_) | Request::KeepRecord(_) => "copies",
             Request::Recall(..) | Request::Holds(_) => "recovery",
             Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
             Request::TellClaims(_) => "claims",
@@ -29,6 +29,7 @@ impl Request {
             | Request::ExportRows(_)
             | Request::SurveyProbes(_)
             | Request::RequestsMade(_)
+            | Request::Records(_)
             | Request::Why(_) => "readers",
             Request::Tell(gossip) => gossip.kind(),
             Request::Renew(_) => "leases",
@@ -52,7 +53,7 @@ impl Response {
             Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) | Response::ProbeTurn(_) => "delegation",
             Response::HandedOff { .. } | Response::Busy(_) => "hand-off",
             Response::Offered(_) => "migration",
-            Response::Kept(..) | Response::NoRoom | Response::RowsCompared(_) => "copies",
+            Response::Kept(..) | Response::NoRoom | Response::RowsCompared(_) | Response::RecordKept(_) => "copies",
             Response::Recalled(..) | Response::Held { .. } => "recovery",
             Response::HierarchyManifest(_) | Response::HierarchyChunk(_) => "hierarchy",
             Response::Renewed(_) => "leases",
@@ -64,6 +65,7 @@ impl Response {
             | Response::ExportedRows(_)
             | Response::SurveyProbes(_)
             | Response::RequestsMade(_)
+            | Response::Records(_)
             | Response::Why(_) => "readers",
             Response::SurveyHeads(_) | Response::Surveys(_) => "surveys",
             Response::OptOutHeads(_) | Response::OptOuts(_) => "opt-outs",

@@ -20,6 +20,7 @@ use crate::{
 use clap::Args;
 use nearcrawl_model::{
     message::{PublicRequest, PublicResponse},
+    request_record::{RecordGap, RecordTold, RecordedHour, RequestsAnswer},
     requests_made::{MemberRequests, RequestsQuery, RequestsView, Uncovered, Verdict},
     time::WallTime,
     view::counted,
@@ -36,9 +37,11 @@ pub const EXAMPLES: &str = "Examples:
 
 For a site owner who asks whether a request in their log was yours: IP is the address of their server, TIME the moment in UTC. \
 The daemon here asks all members what their logs of requests say (`nearcrawl log`): time, rule and host of each request, and who made \
-it. Who was a member within 30 days and cannot be asked is named. With --local, or --state, only the log of this access point is read, with all that it has. A request is logged when it has ended: before ten minutes have gone by since TIME and --within nobody says no.
+it. Where a log does not say, and of a member that is gone, its record tells: of each server and hour how often it was asked, when first and \
+last, by which rules and for which hosts. It is kept for 30 days, by the member and by its replicas, which are named. \
+Who was a member within 30 days and cannot be asked is named. With --local, or --state, only the log of this access point is read, with all that it has. A request is logged when it has ended: before ten minutes have gone by since TIME and --within nobody says no.
 
-Exit codes: 0 yes, 1 no, 66 there is no log, 69 it cannot be known: it is too early, there is no daemon, a member did not answer or is none any more, a log does not go back so far, lines are missing, or a daemon was killed about then.";
+Exit codes: 0 yes, 1 no, 66 there is no log, 69 not known: it is too early, there is no daemon, or of a member that may have asked no record of that hour is kept (it was killed about then, was a member for less than an hour or two, or log.requests is false).";
 
 /// The arguments of `verify`.
 #[derive(Args, Clone, Debug)]
@@ -99,7 +102,7 @@ pub async fn verify(args: &VerifyArgs) -> Result<(String, Option<CommandError>),
         return Err(CommandError::new(Exit::Usage, "--within is a day at most where other members are asked")
             .hint("with --local only this access point's log is read"));
     }
-    let view = match &args.member {
+    let answer: RequestsAnswer = match &args.member {
         Some(member) => asked(member, query).await?,
         None => {
             let (address, from, until) = (query.address.to_string(), query.from.to_string(), query.until.to_string());
@@ -111,56 +114,109 @@ pub async fn verify(args: &VerifyArgs) -> Result<(String, Option<CommandError>),
             })?
         }
     };
-    let text = if args.json { json(&view)? } else { told_by_all(&view) };
+    let text = if args.json { json(&answer)? } else { told_by_all(&answer) };
+    let view = &answer.view;
     let failure = match view.verdict {
         Verdict::Yes => None,
         Verdict::No => Some(CommandError::new(Exit::Broken, "no member made such a request")),
-        Verdict::Unknown => {
-            let silent = view.silent().count();
-            let lacks = |member: &MemberRequests| member.uncovered.is_some_and(|why| why != Uncovered::TooRecent);
-            let why = if silent > 0 {
-                format!("{} did not answer, or cannot be asked any more", counted(silent, "member"))
-            } else if view.members.iter().any(lacks) {
-                "the logs do not cover that time".to_owned()
-            } else {
-                again(&query, clock::now().wall)
-            };
-            Some(CommandError::new(Exit::Unavailable, format!("it cannot be known whether a member made such a request: {why}")))
-        }
+        Verdict::Unknown => Some(CommandError::new(Exit::Unavailable, not_known(&answer, &query))),
     };
     Ok((text, failure))
 }
 
 /// Has a member ask all.
-async fn asked(member: &str, query: RequestsQuery) -> Result<RequestsView, CommandError> {
+async fn asked(member: &str, query: RequestsQuery) -> Result<RequestsAnswer, CommandError> {
     let unavailable = |why: NoResults| {
         CommandError::new(Exit::Unavailable, why.to_string()).hint("`nearcrawl members` shows where members can be reached")
     };
-    match ask_public(member.trim(), PublicRequest::RequestsMade(query), MEMBER_TIMEOUT).await {
-        Ok(PublicResponse::RequestsMade(view)) => Ok(*view),
+    let member = member.trim();
+    let answer = match ask_public(member, PublicRequest::RequestsRecorded(query), MEMBER_TIMEOUT).await {
+        Ok(answer) => Ok(answer),
+        // A member of an earlier release does not know that question, and answers nothing: it is asked for what logs say.
+        Err(_) => ask_public(member, PublicRequest::RequestsMade(query), MEMBER_TIMEOUT).await,
+    };
+    match answer {
+        Ok(PublicResponse::RequestsRecorded(view, records)) => Ok(RequestsAnswer { view: *view, records }),
+        Ok(PublicResponse::RequestsMade(view)) => Ok(RequestsAnswer { view: *view, records: Vec::new() }),
         Ok(other) => Err(unavailable(refused(member, other))),
         Err(why) => Err(unavailable(no_answer(member, &why))),
     }
 }
 
+/// Why it is not known.
+fn not_known(answer: &RequestsAnswer, query: &RequestsQuery) -> String {
+    let unknown = || answer.view.members.iter().filter(|member| member.verdict == Verdict::Unknown);
+    let gap_of = |member: &MemberRequests| answer.record_of(&member.access_point).and_then(|told| told.gap);
+    let is_early = |member: &MemberRequests| member.uncovered == Some(Uncovered::TooRecent) || gap_of(member) == Some(RecordGap::TooRecent);
+    let (nearby, unrecorded) = (
+        unknown().filter(|member| gap_of(member) == Some(RecordGap::Nearby)).count(),
+        unknown().filter(|member| !is_early(member) && gap_of(member) != Some(RecordGap::Nearby)).count(),
+    );
+    let why = if unrecorded > 0 {
+        format!("no record of that hour is kept of {}", counted(unrecorded, "member"))
+    } else if nearby > 0 {
+        "records tell five minutes, and in those around that time there was a request; ask with a longer --within".to_owned()
+    } else {
+        again(query, clock::now().wall)
+    };
+    format!("not known whether a member made such a request: {why}")
+}
+
+/// What the record of a member says, and who has it.
+fn told_by_record(told: &RecordTold) -> String {
+    let RecordTold { access_point: owner, answered_by, gone_at, hours, gap, .. } = told;
+    let gone = gone_at.map_or_else(|| "does not answer".to_owned(), |at| format!("is gone since {at}"));
+    let source = if answered_by == owner {
+        format!("by the record of {owner}")
+    } else {
+        format!("told by {answered_by}, a replica of {owner}, which {gone}")
+    };
+    let mut text = String::new();
+    for RecordedHour { first_at, last_at, requests, reasons, hosts, all_hosts, .. } in hours {
+        let mut named: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+        if !all_hosts {
+            named.push("…".to_owned());
+        }
+        let (named, reasons) = (named.join(", "), reasons.join(", "));
+        text += &format!("{} between {first_at} and {last_at}: {named} ({reasons}), {source}\n", counted(*requests as usize, "request"));
+    }
+    match gap {
+        None if hours.is_empty() => text += &format!("no request, {source}\n"),
+        None => {}
+        Some(RecordGap::NoRecord) => text += &format!("not known: no record of that hour is kept, {source}\n"),
+        Some(RecordGap::Nearby) => text += &format!("not known whether within that time, {source}\n"),
+        Some(RecordGap::TooRecent) => text += &format!("not known yet: that hour is not on record before it is over, {source}\n"),
+    }
+    text
+}
+
 /// What each member says.
-fn told_by_all(view: &RequestsView) -> String {
-    let RequestsView { verdict, address, from_at, until_at, members } = view;
+fn told_by_all(answer: &RequestsAnswer) -> String {
+    let RequestsView { verdict, address, from_at, until_at, members } = &answer.view;
     let (when, all) = (format!("between {from_at} and {until_at}"), counted(members.len(), "member"));
     let mut text = match verdict {
         Verdict::Yes => {
-            let requests = members.iter().map(|member| member.requests).fold(0, u64::saturating_add);
-            let makers = members.iter().filter(|member| member.requests > 0).count();
+            let on_record = |told: &RecordTold| told.hours.iter().map(|hour| hour.requests).fold(0, u64::saturating_add);
+            let requests_of = |member: &MemberRequests| match answer.record_of(&member.access_point) {
+                Some(told) if member.requests == 0 && told.verdict == Verdict::Yes => on_record(told),
+                _ => member.requests,
+            };
+            let requests = members.iter().map(requests_of).fold(0, u64::saturating_add);
+            let makers = members.iter().filter(|member| member.verdict == Verdict::Yes).count();
             format!("yes: {} to {address} {when}, by {makers} of {all}\n", counted(requests, "request"))
         }
         Verdict::No => format!("no: none of {all} made a request to {address} {when}\n"),
-        Verdict::Unknown => format!("unknown: no request to {address} {when} is known, but not of all of {all}\n"),
+        Verdict::Unknown => format!("not known: no request to {address} {when} is on record, but not of all of {all}\n"),
     };
     for member in members {
         let id = member.access_point;
         for line in &member.lines {
             let host = line.host.as_ref().map_or_else(|| "no host".to_owned(), ToString::to_string);
             text += &format!("{} {host} ({}) by {id}\n", line.asked_at, line.reason);
+        }
+        if let Some(told) = answer.record_of(&id) {
+            text += &told_by_record(told);
+            continue;
         }
         let lacks = match member.uncovered {
             _ if !member.answered => "did not answer, or is no member any more",
@@ -171,7 +227,8 @@ fn told_by_all(view: &RequestsView) -> String {
             Some(Uncovered::TooRecent) => "may have requests of that time under way",
             None => continue,
         };
-        text += &format!("{id} {lacks}\n");
+        let recorded = if member.uncovered == Some(Uncovered::TooRecent) { "" } else { ": no record of that hour is kept" };
+        text += &format!("{id} {lacks}{recorded}\n");
     }
     text
 }
@@ -241,12 +298,44 @@ mod tests {
     use super::*;
     use nearcrawl_model::{access_point::AccessPoint, requests_made::RequestsMade};
 
+    fn query() -> RequestsQuery {
+        RequestsQuery { address: "192.0.2.1".parse().unwrap(), from: WallTime(0), until: WallTime(1) }
+    }
+
     #[test]
     fn a_member_that_tells_of_more_requests_than_there_can_be_ends_nothing() {
-        let query = RequestsQuery { address: "192.0.2.1".parse().unwrap(), from: WallTime(0), until: WallTime(1) };
         let made = |requests| Some(RequestsMade { requests, lines: Vec::new(), uncovered: None });
         let members = [(1, u64::MAX), (2, 1)].map(|(number, requests)| MemberRequests::of(AccessPoint([number; 32]), made(requests)));
-        let text = told_by_all(&RequestsView::new(&query, members.into()));
+        let text = told_by_all(&RequestsAnswer { view: RequestsView::new(&query(), members.into()), records: Vec::new() });
         assert!(text.contains("by 2 of 2 members"), "{text}");
+    }
+
+    #[test]
+    fn no_record_is_told_apart_from_no_and_a_replica_is_named() {
+        let (gone, replica) = (AccessPoint([7; 32]), AccessPoint([8; 32]));
+        let answer = |verdict, gap, hours| {
+            let view = RequestsView::new(&query(), vec![MemberRequests::of(gone, None)]);
+            let told = RecordTold { access_point: gone, answered_by: replica, gone_at: Some(WallTime(9_000)), verdict, hours, gap };
+            RequestsAnswer::new(&query(), view, vec![told])
+        };
+        let no = told_by_all(&answer(Verdict::No, None, Vec::new()));
+        let from = format!("told by {replica}, a replica of {gone}, which is gone since 1970-01-01T00:00:09.000Z");
+        assert!(no.starts_with("no: ") && no.contains(&format!("no request, {from}")), "{no}");
+        let unknown = answer(Verdict::Unknown, Some(RecordGap::NoRecord), Vec::new());
+        let text = told_by_all(&unknown);
+        assert!(text.starts_with("not known: ") && text.contains(&format!("not known: no record of that hour is kept, {from}")), "{text}");
+        assert!(not_known(&unknown, &query()).ends_with("no record of that hour is kept of 1 member"));
+        let hour = RecordedHour {
+            first_at: WallTime(0),
+            last_at: WallTime(1_999),
+            requests: 2,
+            bytes: 1_024,
+            reasons: vec!["robots".to_owned(), "link".to_owned()],
+            hosts: vec!["a.ke".parse().unwrap()],
+            all_hosts: false,
+        };
+        let yes = told_by_all(&answer(Verdict::Yes, None, vec![hour]));
+        assert!(yes.starts_with("yes: 2 requests to 192.0.2.1") && yes.contains("by 1 of 1 member"), "{yes}");
+        assert!(yes.contains(&format!("1970-01-01T00:00:01.999Z: a.ke, … (robots, link), {from}")), "{yes}");
     }
 }

@@ -23,7 +23,8 @@ use nearcrawl_model::{
     plan::Pace,
     profile::{AllowanceState, ByteLimit, Profile, ToldAllowance, UsedShare},
     record::{HeldBack, RunState, ServerRecord, ServerStatus},
-    requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView},
+    request_record::{RecordGap, RecordTold, RecordedHour, RequestsAnswer},
+    requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Verdict},
     run_history::RunSummary,
     server_rows::{HistoryRow, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
     subnet::Subnet,
@@ -590,14 +591,33 @@ fn why(subject: &Subject) -> WhyView {
         failing_pages: failing_pages(),
         surveys: vec![mark()],
         no_address_reason: None,
+        requests_text: Some("none since 2026-11-26T08:00:00.000Z".into()),
     }
 }
 
-/// One member made a request, another does not answer.
-pub fn requests_made(query: &RequestsQuery) -> RequestsView {
+/// One member made a request, another does not answer, of whose record a replica has a copy.
+pub fn requests_made(query: &RequestsQuery) -> RequestsAnswer {
     let line = MadeRequest { asked_at: query.from, reason: "link".into(), host: Some("museum.ke.test".parse().unwrap()) };
     let made = RequestsMade { requests: 1, lines: vec![line], uncovered: None };
-    RequestsView::new(query, vec![MemberRequests::of(access_point(0), Some(made)), MemberRequests::of(access_point(1), None)])
+    let view = RequestsView::new(query, vec![MemberRequests::of(access_point(0), Some(made)), MemberRequests::of(access_point(1), None)]);
+    let hour = RecordedHour {
+        first_at: query.from,
+        last_at: query.until,
+        requests: 3,
+        bytes: 4_096,
+        reasons: vec!["robots".into(), "link".into()],
+        hosts: vec!["museum.ke.test".parse().unwrap()],
+        all_hosts: true,
+    };
+    let told = RecordTold {
+        access_point: access_point(1),
+        answered_by: access_point(0),
+        gone_at: Some(query.from),
+        verdict: Verdict::Yes,
+        hours: vec![hour],
+        gap: Some(RecordGap::NoRecord),
+    };
+    RequestsAnswer::new(query, view, vec![told])
 }
 
 /// Five pages with a picture that has no name.

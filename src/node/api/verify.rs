@@ -1,6 +1,6 @@
 //! Route that says whether the swarm made a request to an address at a certain time.
 //!
-//! All members are asked what their logs of requests say.
+//! All members are asked what their logs of requests say, and where a log does not, what the records of them say.
 
 use super::{
     context::Context,
@@ -9,10 +9,7 @@ use super::{
 };
 use crate::node::query::Query;
 use axum::{Json, extract::State};
-use nearcrawl_model::{
-    requests_made::{RequestsQuery, RequestsView},
-    time::WallTime,
-};
+use nearcrawl_model::{request_record::RequestsAnswer, requests_made::RequestsQuery, time::WallTime};
 use serde::Deserialize;
 use std::net::IpAddr;
 use utoipa::IntoParams;
@@ -30,11 +27,11 @@ pub struct VerifyQuery {
     until: String,
 }
 
-/// Whether any member made a request to an address at a certain time, and by which rule: all are asked, which takes up to 8 s. Members that do not answer are named.
+/// Whether any member made a request to an address at a certain time, and by which rule: all are asked, which takes up to 8 s. Members that do not answer are named, and what the records of their requests say that replicas keep.
 #[utoipa::path(get, path = "/api/verify", params(VerifyQuery),
-    responses((status = 200, body = RequestsView), (status = 400, body = ErrorView),
+    responses((status = 200, body = RequestsAnswer), (status = 400, body = ErrorView),
         (status = 500, body = ErrorView), (status = 503, body = ErrorView)))]
-pub async fn verify(State(context): State<Context>, asked: Asked<VerifyQuery>) -> Result<Json<RequestsView>, RequestError> {
+pub async fn verify(State(context): State<Context>, asked: Asked<VerifyQuery>) -> Result<Json<RequestsAnswer>, RequestError> {
     let VerifyQuery { address, from, until } = read(asked)?;
     let wrong =
         |error: String| RequestError::bad_request(error, "ask like address=192.0.2.1&from=2026-11-26T08:10:00Z&until=2026-11-26T08:20:00Z");

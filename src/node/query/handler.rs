@@ -24,7 +24,8 @@ use nearcrawl_model::{
     exported::{ExportQuery, ExportedRows},
     opt_out::OptOutKey,
     plan::Pace,
-    requests_made::{RequestsQuery, RequestsView},
+    request_record::RequestsAnswer,
+    requests_made::RequestsQuery,
     server_rows::{RowsOf, ServerRows},
     subnet::Subnet,
     summary::SwarmResults,
@@ -158,7 +159,7 @@ pub enum Action {
         /// Which.
         query: RequestsQuery,
         /// Where the answer goes.
-        reply: Reply<RequestsView>,
+        reply: Reply<RequestsAnswer>,
     },
     /// Ask a member what its probes of a survey's sample came to.
     AskProbes {
@@ -681,6 +682,7 @@ fn is_gated(executor: &Executor) -> bool {
 fn why(crawler: &Crawler, policy: &AddressPolicy, executor: &Executor, subject: &Subject) -> WhyView {
     let mut view = crawler.view().why(subject, policy);
     view.store_silent_for_ms = silent_for(executor);
+    view.requests_text = view.address.and_then(|address| executor.requests_lately(address));
     if let Some(silent) = view.store_silent_for_ms {
         let silent = Span(silent);
         view.answer_text += &format!(" The disk of this access point has not answered for {silent}: this is what is known without it.");

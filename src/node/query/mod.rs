@@ -14,7 +14,8 @@ use nearcrawl_model::{
     distinct::DistinctView,
     exported::{ExportQuery, ExportedRows},
     opt_out::{OptOutKey, OptOutView},
-    requests_made::{RequestsQuery, RequestsView},
+    request_record::RequestsAnswer,
+    requests_made::RequestsQuery,
     server_rows::{RowsOf, ServerOwner, ServerRows},
     subnet::Subnet,
     summary::SwarmResults,
@@ -190,7 +191,7 @@ pub enum Query {
         /// Which.
         query: RequestsQuery,
         /// Where it is sent what they say.
-        reply: Reply<RequestsView>,
+        reply: Reply<RequestsAnswer>,
     },
     /// All surveys, without their lists.
     Surveys(Reply<Vec<SurveyView>>),

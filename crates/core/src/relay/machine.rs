@@ -128,6 +128,8 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::ProbeTurn(_)
         | Request::RequestsMade(_)
         | Request::Why(_)
+        | Request::KeepRecord(_)
+        | Request::Records(_)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

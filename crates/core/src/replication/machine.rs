@@ -314,6 +314,11 @@ impl Replication {
         self.placement.names()
     }
 
+    /// The members that keep copies, those included that have not all yet.
+    pub(crate) fn keepers(&self) -> impl Iterator<Item = AccessPoint> {
+        self.placement.all()
+    }
+
     /// Whether every row of a subnet's journals is durable here.
     pub(crate) fn all_is_stored(&self, subnet: &Subnet) -> bool {
         !self.queue.concerns(subnet)

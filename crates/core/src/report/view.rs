@@ -85,6 +85,11 @@ impl<'a> View<'a> {
         self.replication.recorded(journal)
     }
 
+    /// The members that keep copies of its journals, and of the record of its requests.
+    pub fn replicas(&self) -> BTreeSet<AccessPoint> {
+        self.replication.keepers().collect()
+    }
+
     /// How many bytes of journal rows it has from other members and does not use yet.
     pub fn recovered_bytes(&self) -> usize {
         self.replication.recovered_bytes()

@@ -235,8 +235,13 @@ impl Store {
 
     /// Sets a named value. Names have 1 to 64 bytes without NUL.
     pub async fn meta_put(&self, name: &str, value: Vec<u8>) -> Result<(), StoreError> {
-        let name = checked(name)?;
-        self.write(|answer| StateWrite::MetaPut { name, value, answer }).await
+        self.meta_put_all(vec![(name.to_owned(), Some(value))]).await
+    }
+
+    /// Sets named values, or deletes those without one; all or none.
+    pub async fn meta_put_all(&self, values: Vec<(String, Option<Vec<u8>>)>) -> Result<(), StoreError> {
+        values.iter().try_for_each(|(name, _)| checked(name).map(drop))?;
+        self.write(|answer| StateWrite::MetaPut { values, answer }).await
     }
 
     /// Stores claims, each in place of the one to the same subnet. Which claim holds is not decided here.

@@ -26,6 +26,9 @@ pub(super) type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 /// A key with its value; none deletes it.
 pub(super) type VotingRecord = (Vec<u8>, Option<Vec<u8>>);
 
+/// A name with its value; none deletes it.
+pub(super) type NamedValue = (String, Option<Vec<u8>>);
+
 /// Keys with their values.
 pub(super) type StoredVoting = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -41,9 +44,9 @@ pub(super) enum StateAction {
 }
 
 pub(super) enum StateWrite {
+    /// Names with their values; without one, the name is deleted.
     MetaPut {
-        name: String,
-        value: Vec<u8>,
+        values: Vec<NamedValue>,
         answer: Answer<()>,
     },
     /// Each with the key of its subnet and already encoded.
@@ -153,9 +156,14 @@ impl Group {
 
     fn prepare(&mut self, database: &mut Database, write: StateWrite) -> Result<(), StoreError> {
         match write {
-            StateWrite::MetaPut { name, value, answer } => {
+            StateWrite::MetaPut { values, answer } => {
                 self.after.push(Box::new(|done| drop(answer.send(done))));
-                self.batch.put(name, value);
+                for (name, value) in values {
+                    match value {
+                        Some(value) => self.batch.put(name, value),
+                        None => self.batch.delete(name),
+                    }
+                }
             }
             StateWrite::ClaimsPut { claims, answer } => {
                 self.after.push(Box::new(|done| drop(answer.send(done))));

@@ -132,6 +132,7 @@ fn is_answered_at_length(request: &Request) -> bool {
             | Request::SurveyProbes(_)
             | Request::RequestsMade(_)
             | Request::Why(_)
+            | Request::Records(_)
     )
 }
 

@@ -329,6 +329,8 @@ pub struct SwarmCounters {
     pub gossip_elsewhere: AtomicU64,
     /// Connections not taken because too many came from one address, or of strangers.
     pub connections_refused: AtomicU64,
+    /// Connections that others tried to make and had no turn for, while the bytes for peers that are no members are spent.
+    pub connections_spent: AtomicU64,
     /// Addresses of members that were not dialled because of what they are: private, loopback and the like.
     pub dials_forbidden: AtomicU64,
     /// Dials that were not begun because too many were under way, or the member or its place was tried a moment ago.
@@ -353,7 +355,7 @@ pub struct SwarmCounters {
 
 impl SwarmCounters {
     /// What was refused since the start, by class.
-    pub fn refusals(&self) -> [(&'static str, u64); 14] {
+    pub fn refusals(&self) -> [(&'static str, u64); 15] {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             ("messages of members that cannot be read", count(&self.malformed)),
@@ -362,6 +364,7 @@ impl SwarmCounters {
             ("members shut out for far more messages than a member may send", count(&self.flooding)),
             ("gossip of other swarms, or too long", count(&self.gossip_elsewhere)),
             ("connections beyond those of one address or of strangers", count(&self.connections_refused)),
+            ("connections of strangers while their bytes are spent", count(&self.connections_spent)),
             ("requests of peers that are no members", count(&self.uninvited)),
             ("requests of members beyond their rate", count(&self.rate_limited)),
             ("gossip beyond its rate or of peers that are no members", count(&self.gossip_ignored)),

@@ -37,6 +37,7 @@ mod serve;
 mod single_ping;
 mod slots;
 mod source;
+mod spent_turns;
 #[cfg(test)]
 mod tests;
 mod topic;

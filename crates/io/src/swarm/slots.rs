@@ -3,6 +3,7 @@
 use super::{
     members_only::Members,
     messages::{SwarmCounters, count},
+    spent_turns::SpentTurns,
     ways::is_circuit,
 };
 use libp2p::{
@@ -20,6 +21,7 @@ use std::{
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
     task::{Context, Poll},
+    time::Instant,
 };
 
 /// From one address at least so many connections are taken; more if many are taken in all.
@@ -48,6 +50,9 @@ pub(super) enum SlotError {
     /// There are enough peers that have not been let in.
     #[error("too many connections of peers that are no members")]
     Strangers,
+    /// The bytes for peers that are no members are spent, and it has no turn.
+    #[error("the bytes for programs that are no members are spent")]
+    Spent,
 }
 
 /// How many connections that others made are taken.
@@ -115,6 +120,8 @@ pub(super) struct Slots {
     /// Connections that we made: where their peers are.
     dialled: HashMap<ConnectionId, (IpAddr, PeerId)>,
     places: Places,
+    /// While the bytes for strangers are spent.
+    spent: SpentTurns,
     /// Readers that have asked nothing for a while, the one that was longest here first.
     idle: VecDeque<PeerId>,
     /// Readers that make room for others.
@@ -132,6 +139,7 @@ impl Slots {
             of_address: HashMap::new(),
             dialled: HashMap::new(),
             places: Places::default(),
+            spent: SpentTurns::new(Instant::now()),
             idle: VecDeque::new(),
             closing: VecDeque::new(),
             members,
@@ -175,6 +183,9 @@ impl Slots {
         }
         if of_address >= self.max.of_one || place.is_some_and(|place| here >= self.max.strangers_at(place, knows_place)) {
             return Err(SlotError::Address);
+        }
+        if self.counters.meter.readers_spent() && !knows_place && !self.spent.take(place, Instant::now()) {
+            return Err(SlotError::Spent);
         }
         if all >= self.max.strangers_like(knows_place) && !self.make_room() {
             return Err(SlotError::Strangers);
@@ -238,7 +249,7 @@ impl NetworkBehaviour for Slots {
         remote: &Multiaddr,
     ) -> Result<(), ConnectionDenied> {
         self.take(connection, remote).map_err(|why| {
-            count(&self.counters.connections_refused);
+            count(if why == SlotError::Spent { &self.counters.connections_spent } else { &self.counters.connections_refused });
             ConnectionDenied::new(why)
         })
     }
@@ -403,6 +414,20 @@ mod tests {
         let back = tried(&mut slots, ["/ip4/203.0.113.1", "/ip4/203.0.113.2"].map(str::to_owned));
         assert!(back.iter().all(Result::is_ok), "{back:?}");
         assert_eq!(taken(&mut slots, 100, "/ip4/203.0.113.1"), 6, "the slots that are kept are eight");
+    }
+
+    #[test]
+    fn with_the_bytes_for_strangers_spent_a_stranger_connects_once_and_members_as_before() {
+        let mut slots = slots();
+        member_from(&mut slots, "/ip4/203.0.113.1");
+        slots.counters.meter.spend_readers(true);
+        assert_eq!(taken(&mut slots, 4, "/ip4/198.51.100.7"), 1);
+        assert_eq!(tried(&mut slots, ["/ip4/198.51.100.7".to_owned()])[0], Err(SlotError::Spent));
+        assert_eq!(slots.counters.connections_spent.load(Ordering::Relaxed), 4);
+        assert!(tried(&mut slots, ["/ip4/198.51.100.8".to_owned()])[0].is_ok(), "it may be a new member");
+        assert_eq!((taken(&mut slots, 3, "/ip4/203.0.113.1"), taken(&mut slots, 3, "/ip4/127.0.0.1")), (3, 3));
+        slots.counters.meter.spend_readers(false);
+        assert_eq!(taken(&mut slots, 3, "/ip4/198.51.100.7"), 3, "on the next day");
     }
 
     #[test]

@@ -97,6 +97,7 @@ impl World {
             }
             // Nobody writes down here what was asked of whom.
             Command::TellRequests { ticket, .. } => self.tell(who, Event::RequestsTold { ticket, made: None }),
+            Command::Record { ticket, .. } => self.tell(who, Event::RecordAnswered { ticket, answer: None }),
             Command::Explain { ticket, .. } => self.tell(who, Event::Explained { ticket, said: Err("nobody asks here".to_owned()) }),
             // The world's loop ends the process at this one.
             Command::Finished => {}

@@ -131,6 +131,8 @@ fn request_class(request: &Request) -> u8 {
         Request::SendAdmissions(_) => 46,
         Request::RequestsMade(_) => 47,
         Request::Why(_) => 48,
+        Request::KeepRecord(_) => 49,
+        Request::Records(_) => 50,
     }
 }
 

@@ -124,6 +124,7 @@ fn event_class(event: &Event) -> u8 {
         | Event::RowsDigested { .. }
         | Event::Exported { .. }
         | Event::RequestsTold { .. }
+        | Event::RecordAnswered { .. }
         | Event::Explained { .. }
         | Event::Transfer { .. }
         | Event::ClaimsStored { .. }

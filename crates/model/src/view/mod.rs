@@ -513,6 +513,9 @@ pub struct WhyView {
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub no_address_reason: Option<ResolveError>,
+    /// What the access point that answers has asked of the address within this hour and the last one, or that it does not know, in words.
+    #[serde(default)]
+    pub requests_text: Option<String>,
 }
 
 /// What came of URLs that were given as starting points.

@@ -28,11 +28,14 @@ use nearcrawl_model::{
     profile::{AllowanceState, ByteLimit, Profile, ToldAllowance, ToldProfile, UsedShare},
     receipt::{Declined, Receipt, SignedReceipt},
     replica::{NamedReplica, StoreId},
-    requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered},
+    request_hour::{AskedServer, RequestHour},
+    request_record::{RecordGap, RecordParcel, RecordTold, RecordedHour, RecordedRequests, RecordsQuery},
+    requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered, Verdict},
     revisit::{Change, Validators},
     rows_digest::RowsDigest,
     run_history::RunHistory,
     server_rows::{ServerOwner, ServerRows},
+    spans::Spans,
     subnet::Subnet,
     summary::{Counts, Coverage, Dimension, RollUp, Summary, SwarmResults},
     survey::{SignedSurvey, Survey, SurveyEntry, SurveyHead, SurveyPlan, SurveyScope, SurveyState, SurveysDigest, Wishes},
@@ -85,6 +88,9 @@ pub(super) fn all() -> Vec<Sample> {
     let of_members = vec![MemberRequests::of(AccessPoint([7; 32]), Some(requests_made())), MemberRequests::of(AccessPoint([8; 32]), None)];
     let view = RequestsView::new(&requests_query(), of_members);
     add(Sample::new("public-response", "requests-made", PublicResponse::RequestsMade(Box::new(view))));
+    let recorded = PublicResponse::RequestsRecorded(Box::new(RequestsView::new(&requests_query(), Vec::new())), vec![record_told()]);
+    add(Sample::new("public-request", "requests-recorded", PublicRequest::RequestsRecorded(requests_query())));
+    add(Sample::new("public-response", "requests-recorded", recorded));
     let of_probes = PublicRequest::SurveyProbes { of: AccessPoint([7; 32]), survey: survey().id() };
     let opted_out = statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt).key;
     add(Sample::new("public-request", "opt-out", PublicRequest::OptOut(opted_out.clone(), true)));
@@ -380,6 +386,8 @@ fn request(request: &Request) -> &'static str {
         Request::SendAdmissions(_) => "send-admissions",
         Request::RequestsMade(_) => "requests-made",
         Request::Why(_) => "why",
+        Request::KeepRecord(_) => "keep-record",
+        Request::Records(_) => "records",
         Request::Distinct(_) => "distinct",
         Request::SurveyProbes(_) => "survey-probes",
         Request::ProbeTurn(_) => "probe-turn",
@@ -455,6 +463,8 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::SendAdmissions(vec![admission_head().id])),
         ("", Request::RequestsMade(requests_query())),
         ("", Request::Why("a.ke".to_owned())),
+        ("", Request::KeepRecord(Box::new(record_parcel()))),
+        ("", Request::Records(Box::new(RecordsQuery { owners: vec![AccessPoint([7; 32])], query: requests_query() }))),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -479,6 +489,52 @@ fn export_query() -> ExportQuery {
 
 fn requests_query() -> RequestsQuery {
     RequestsQuery { address: "192.0.2.7".parse().unwrap(), from: WallTime(1_790_000_000_000), until: WallTime(1_790_000_300_000) }
+}
+
+fn recorded_hour() -> RecordedHour {
+    RecordedHour {
+        first_at: WallTime(1_790_000_100_000),
+        last_at: WallTime(1_790_000_300_999),
+        requests: 300,
+        bytes: 4_096,
+        reasons: vec!["robots".to_owned(), "second-try".to_owned()],
+        hosts: vec![host("a.ke")],
+        all_hosts: true,
+    }
+}
+
+fn recorded_requests(gap: Option<RecordGap>) -> RecordedRequests {
+    let verdict = if gap.is_some() { Verdict::Unknown } else { Verdict::Yes };
+    RecordedRequests { owner: AccessPoint([7; 32]), verdict, hours: vec![recorded_hour()], gap }
+}
+
+fn record_told() -> RecordTold {
+    RecordTold {
+        access_point: AccessPoint([7; 32]),
+        answered_by: AccessPoint([8; 32]),
+        gone_at: Some(WallTime(1_790_000_200_000)),
+        verdict: Verdict::Unknown,
+        hours: vec![recorded_hour()],
+        gap: Some(RecordGap::Nearby),
+    }
+}
+
+/// Its hour is so short that it is not compressed: the bytes of zstd may differ between its versions.
+fn record_parcel() -> RecordParcel {
+    let mut hour = RequestHour::new(497_000);
+    let asked = |address: &str, rule, second: u64| AskedServer {
+        at: WallTime(497_000 * 3_600_000 + second * 1_000),
+        address: address.parse().unwrap(),
+        rule,
+        host: Some(host("a.ke")),
+        bytes: 70_000,
+    };
+    for asked in [asked("192.0.2.7", "robots", 10), asked("192.0.2.7", "link", 700), asked("2001:db8::7", "survey", 3_599)] {
+        hour.add(&asked);
+    }
+    let mut covered = Spans::default();
+    covered.add(497_000 * 12, 497_002 * 12);
+    RecordParcel { covered, asked: [497_000].into_iter().collect(), hours: vec![(497_000, hour.pack())] }
 }
 
 fn requests_made() -> RequestsMade {
@@ -535,6 +591,8 @@ fn response(response: &Response) -> &'static str {
         Response::Admissions(_) => "admissions",
         Response::RequestsMade(_) => "requests-made",
         Response::Why(_) => "why",
+        Response::RecordKept(_) => "record-kept",
+        Response::Records(_) => "records",
         Response::Distinct(_) => "distinct",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
@@ -592,6 +650,8 @@ fn responses() -> Vec<(&'static str, Response)> {
             Response::RequestsMade(Box::new(RequestsMade { requests: 0, lines: Vec::new(), uncovered: Some(Uncovered::TooRecent) })),
         ),
         ("", Response::Why(r#"{"asked":"a.ke"}"#.to_owned())),
+        ("", Response::RecordKept([497_000, 497_001, 497_003].into_iter().collect())),
+        ("", Response::Records(vec![recorded_requests(None), recorded_requests(Some(RecordGap::TooRecent))])),
         ("", Response::Distinct(Some(Box::new(distinct_sets())))),
         ("-as-known", Response::Distinct(None)),
         ("", Response::SurveyProbes(Some(Box::new(survey_probes())))),

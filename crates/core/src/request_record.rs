@@ -1,0 +1,492 @@
+//! Record of the requests of a member: what is added to it, what it covers, when it is over, and who gets a copy of it when.
+//!
+//! It is kept in hours ([`RequestHour`]), for 30 days. An hour is final when all requests that began in it have ended; then the replicas of
+//! our journals get it, all that is new at once. What is covered goes on across a restart if the process before ended in good order; after a
+//! kill it begins anew, for what was under way then was not added.
+
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    request_hour::{AskedServer, HOUR, MAX_PACKED, RequestHour, SLOT, SLOTS, hour_of, slot_of},
+    request_record::{MAX_HOURS, RECORDED_FOR, RecordParcel},
+    requests_made::LATEST_END,
+    spans::Spans,
+    time::{Millis, Moment, WallTime},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+/// What the record of one member takes at most, in bytes: 182 MiB.
+pub const MAX_RECORD_BYTES: u64 = (MAX_HOURS * MAX_PACKED) as u64;
+
+/// Members whose records are kept here, our own among them, and what all of these take.
+pub const MAX_RECORDS: usize = 64;
+/// All records together take at most so many bytes.
+pub const MAX_ALL_BYTES: u64 = 1 << 30;
+
+/// Bytes of hours in one message to a replica, and messages to one replica within an hour.
+const MAX_SENT_BYTES: usize = 256 << 10;
+/// A replica that lacks much gets so many messages within an hour.
+pub const MAX_PARCELS: usize = 4;
+
+/// Hours to which requests are added at a time: this one, the one before, and others if the clock is set meanwhile.
+const MAX_OPEN: usize = 4;
+
+/// A clock that goes back by more was set.
+const SET_BACK: Millis = SLOT;
+
+/// A replica that answered nothing that is understood is asked again after so long, then after twice as long each time; a release that does
+/// not know the question holds it against who asks.
+const ASK_AGAIN: Millis = HOUR;
+const MAX_ASK_AGAIN: Millis = 24 * HOUR;
+
+/// Why a copy is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeepRecordError {
+    /// An hour that cannot be read, or one that it is too early or too late for.
+    #[error("this is no record of the last 30 days")]
+    Malformed,
+    /// There is no room for more.
+    #[error("there is no room for more records")]
+    NoRoom,
+}
+
+/// What is stored of a member's record besides its hours.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordIndex {
+    /// The five minutes that it covers.
+    pub covered: Spans,
+    /// The hours in which something was asked.
+    pub asked: Spans,
+    /// The bytes of each hour that is stored here.
+    pub hours: BTreeMap<u32, u32>,
+    /// Of our own: from which five minutes on it goes on after an end in good order; none while a process runs, and after a kill.
+    pub goes_on: Option<u32>,
+}
+
+impl RecordIndex {
+    /// What its hours take.
+    pub fn bytes(&self) -> u64 {
+        self.hours.values().map(|bytes| u64::from(*bytes)).sum()
+    }
+
+    /// Forgets what is over, below this hour; which of the hours that were stored.
+    pub fn expire(&mut self, first: u32) -> Vec<u32> {
+        self.covered = self.covered.within(first.saturating_mul(SLOTS), u32::MAX);
+        self.asked = self.asked.within(first, u32::MAX);
+        let kept = self.hours.split_off(&first);
+        std::mem::replace(&mut self.hours, kept).into_keys().collect()
+    }
+
+    /// An hour was stored, in so many bytes.
+    pub fn stored(&mut self, hour: u32, bytes: usize) {
+        self.asked.add(hour, hour.saturating_add(1));
+        self.hours.insert(hour, u32::try_from(bytes).unwrap_or(u32::MAX));
+    }
+
+    /// Takes in what a member sent of its record; `room` is how many bytes there are for hours that are new.
+    ///
+    /// # Errors
+    ///
+    /// It is no record, or there is no room: nothing was taken.
+    pub fn take(&mut self, parcel: &RecordParcel, now: WallTime, room: u64) -> Result<(), KeepRecordError> {
+        // Its clock may be ahead by some hours.
+        let hours = first_kept(now)..=hour_of(now).saturating_add(24);
+        let slots = |spans: &Spans| spans.within(hours.start() * SLOTS, hours.end().saturating_mul(SLOTS));
+        let is_fair = |(hour, packed): &(u32, Vec<u8>)| {
+            hours.contains(hour) && packed.len() <= MAX_PACKED && RequestHour::unpack(packed).is_ok_and(|read| read.hour == *hour)
+        };
+        if !parcel.hours.iter().all(is_fair) {
+            return Err(KeepRecordError::Malformed);
+        }
+        let new: u64 = parcel.hours.iter().map(|(_, packed)| packed.len() as u64).sum();
+        if new > room || self.bytes().saturating_add(new) > MAX_RECORD_BYTES {
+            return Err(KeepRecordError::NoRoom);
+        }
+        self.covered.join(&slots(&parcel.covered));
+        self.asked.join(&parcel.asked.within(*hours.start(), *hours.end()));
+        parcel.hours.iter().for_each(|(hour, packed)| self.stored(*hour, packed.len()));
+        Ok(())
+    }
+
+    /// Which hours of ours, all of them final, a replica lacks that has these, the newest first.
+    pub fn lacking(&self, final_hours: u32, has: &Spans) -> Vec<u32> {
+        self.hours.range(..final_hours).rev().map(|(hour, _)| *hour).filter(|hour| !has.contains(*hour)).collect()
+    }
+
+    /// Which of these hours go into one message.
+    pub fn fitting(&self, lacking: &[u32]) -> usize {
+        let mut bytes = 0;
+        let fits = lacking.iter().take_while(|hour| {
+            bytes += self.hours.get(hour).map_or(0, |bytes| *bytes as usize);
+            bytes <= MAX_SENT_BYTES
+        });
+        fits.count().max(1).min(lacking.len())
+    }
+
+    /// A message to a replica, without hours.
+    pub fn parcel(&self, final_hours: u32) -> RecordParcel {
+        let (covered, asked) = (self.covered.within(0, final_hours.saturating_mul(SLOTS)), self.asked.within(0, final_hours));
+        RecordParcel { covered, asked, hours: Vec::new() }
+    }
+}
+
+/// The first hour that is not over.
+pub fn first_kept(now: WallTime) -> u32 {
+    hour_of(WallTime(now.0.saturating_sub(RECORDED_FOR)))
+}
+
+/// Hours before this one are final: nothing is added to them any more.
+pub fn final_hours(now: WallTime) -> u32 {
+    // It is looked at every minute, and stored then.
+    hour_of(WallTime(now.0.saturating_sub(LATEST_END + SLOT)))
+}
+
+/// Hours to which requests are added.
+#[derive(Debug)]
+pub struct OpenHours {
+    hours: BTreeMap<u32, RequestHour>,
+    changed: BTreeSet<u32>,
+    /// Those that have what earlier processes stored of them.
+    read: BTreeSet<u32>,
+    /// From which five minutes on all requests are added.
+    known_from: u32,
+    latest: WallTime,
+    /// Requests that were not added, because there are too many hours.
+    left_out: u64,
+}
+
+/// What is to be stored.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Hours that have changed.
+    pub hours: Vec<RequestHour>,
+    /// The five minutes that are covered, from the first one to the one behind the last.
+    pub covered: (u32, u32),
+}
+
+impl OpenHours {
+    /// At a start; `goes_on` is from when on, if the process before ended in good order.
+    pub fn begin(now: WallTime, goes_on: Option<u32>) -> OpenHours {
+        let next = slot_of(now).saturating_add(1);
+        let known_from = goes_on.map_or(next, |slot| if slot < next { slot } else { slot.saturating_add(1) });
+        OpenHours { hours: BTreeMap::new(), changed: BTreeSet::new(), read: BTreeSet::new(), known_from, latest: now, left_out: 0 }
+    }
+
+    /// A request has ended.
+    pub fn add(&mut self, asked: &AskedServer<'_>, now: WallTime) {
+        let hour = hour_of(asked.at);
+        if self.hours.len() >= MAX_OPEN && !self.hours.contains_key(&hour) {
+            self.left_out += 1;
+            self.known_from = self.known_from.max(slot_of(now.max(asked.at)).saturating_add(1));
+            return;
+        }
+        self.hours.entry(hour).or_insert_with(|| RequestHour::new(hour)).add(asked);
+        self.changed.insert(hour);
+    }
+
+    /// Of which hours what is stored is to be read before they are due.
+    pub fn unread(&self) -> Vec<u32> {
+        self.changed.difference(&self.read).copied().collect()
+    }
+
+    /// This is stored of an hour; none if nothing is.
+    pub fn was_read(&mut self, hour: u32, before: Option<&RequestHour>) {
+        if let Some(open) = self.hours.get_mut(&hour).filter(|_| self.read.insert(hour)) {
+            before.iter().for_each(|before| open.merge(before));
+        }
+    }
+
+    /// What is to be stored now. Where the clock was set back nobody knows which of the requests of that time are which.
+    pub fn due(&mut self, now: WallTime) -> Due {
+        if now.0.saturating_add(SET_BACK) < self.latest.0 {
+            self.known_from = self.known_from.max(slot_of(self.latest).saturating_add(1));
+        }
+        self.latest = self.latest.max(now);
+        let ready: Vec<u32> = self.changed.extract_if(.., |hour| self.read.contains(hour)).collect();
+        let hours = ready.iter().filter_map(|hour| self.hours.get(hour).cloned()).collect();
+        Due { hours, covered: (self.known_from, slot_of(WallTime(now.0.saturating_sub(LATEST_END)))) }
+    }
+
+    /// It was not stored: it is due again.
+    pub fn not_stored(&mut self, due: &Due) {
+        self.changed.extend(due.hours.iter().map(|hour| hour.hour));
+    }
+
+    /// It was stored. Hours that are final are not held any longer.
+    pub fn stored(&mut self, now: WallTime) {
+        let last = final_hours(now);
+        let changed = &self.changed;
+        self.hours.retain(|hour, _| *hour >= last || changed.contains(hour));
+        let hours = &self.hours;
+        self.read.retain(|hour| hours.contains_key(hour));
+    }
+
+    /// All requests have ended and no other begins: what is to be stored, and from which five minutes on the next process goes on.
+    pub fn end(&mut self, now: WallTime) -> (Due, u32) {
+        // All of them: what was being stored when the process was told to end may not be.
+        self.changed = self.hours.keys().copied().collect();
+        let due = self.due(now);
+        let until = slot_of(now);
+        (Due { covered: (self.known_from, until), ..due }, until.max(self.known_from))
+    }
+
+    /// What is known of requests to a server in the hours that are held, in words.
+    pub fn lately(&self, address: IpAddr, now: WallTime) -> String {
+        let address = address.to_canonical();
+        let since = (u64::from(self.known_from) * SLOT).max(u64::from(final_hours(now)) * HOUR);
+        let asked = self.hours.iter().filter_map(|(hour, held)| Some((*hour, held.server(&address)?)));
+        let (mut requests, mut last, mut rules) = (0_u64, WallTime(0), BTreeSet::new());
+        for (hour, server) in asked {
+            requests += u64::from(server.requests());
+            last = last.max(server.span(hour).1);
+            rules.extend(server.rules());
+        }
+        let rules = rules.into_iter().collect::<Vec<_>>().join(", ");
+        match requests {
+            0 if since > now.0 => "not known: no record of this hour is kept yet".to_owned(),
+            0 => format!("none since {}", WallTime(since)),
+            1 => format!("1 at about {last} ({rules})"),
+            _ => format!("{requests} within the last hours, the last one at about {last} ({rules})"),
+        }
+    }
+
+    /// Requests that were not added.
+    pub fn left_out(&self) -> u64 {
+        let cut = self.hours.values().map(|hour| hour.left_out);
+        cut.fold(self.left_out, u64::saturating_add)
+    }
+}
+
+/// Which replica gets what is new, and when.
+#[derive(Debug, Default)]
+pub struct Deliveries {
+    replicas: BTreeMap<AccessPoint, Delivery>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Delivery {
+    /// The hours that it has, once it has said so.
+    has: Spans,
+    /// The first hour that it was not sent.
+    upto: u32,
+    /// When it is asked again at the earliest, after so many times without an answer.
+    not_before: Moment,
+    failures: u32,
+}
+
+impl Deliveries {
+    /// The replicas to which something is to be sent, with the hours that they have.
+    pub fn due(&mut self, replicas: &BTreeSet<AccessPoint>, final_hours: u32, now: Moment) -> Vec<(AccessPoint, Spans)> {
+        self.replicas.retain(|member, _| replicas.contains(member));
+        let mut due = Vec::new();
+        for member in replicas {
+            let delivery = self.replicas.entry(*member).or_default();
+            if delivery.upto < final_hours && now >= delivery.not_before {
+                due.push((*member, delivery.has.clone()));
+            }
+        }
+        due
+    }
+
+    /// A replica has these hours, of those that it is to have; or it did not answer.
+    pub fn answered(&mut self, member: AccessPoint, final_hours: u32, has: Option<Spans>, now: Moment) {
+        let Some(delivery) = self.replicas.get_mut(&member) else { return };
+        match has {
+            Some(has) => *delivery = Delivery { has, upto: final_hours, ..Delivery::default() },
+            None => {
+                delivery.not_before = now.after((ASK_AGAIN << delivery.failures.min(8)).min(MAX_ASK_AGAIN));
+                delivery.failures = delivery.failures.saturating_add(1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::request_record::Record;
+    use nearcrawl_model::requests_made::{RequestsQuery, Verdict};
+
+    const HOUR_0: u32 = 497_000;
+
+    fn at(minutes: u64) -> WallTime {
+        WallTime(u64::from(HOUR_0) * HOUR + minutes * 60_000)
+    }
+
+    fn asked(minutes: u64) -> AskedServer<'static> {
+        AskedServer { at: at(minutes), address: "192.0.2.1".parse().unwrap(), rule: "link", host: "a.ke".parse().ok(), bytes: 9 }
+    }
+
+    fn ap(number: u8) -> AccessPoint {
+        AccessPoint([number; 32])
+    }
+
+    /// What is stored, as the daemon stores it.
+    fn store(open: &mut OpenHours, index: &mut RecordIndex, disk: &mut BTreeMap<u32, Vec<u8>>, now: WallTime) {
+        read(open, disk);
+        let due = open.due(now);
+        put(due, index, disk);
+        open.stored(now);
+    }
+
+    fn read(open: &mut OpenHours, disk: &BTreeMap<u32, Vec<u8>>) {
+        for hour in open.unread() {
+            let before = disk.get(&hour).map(|packed| RequestHour::unpack(packed).unwrap());
+            open.was_read(hour, before.as_ref());
+        }
+    }
+
+    fn put(due: Due, index: &mut RecordIndex, disk: &mut BTreeMap<u32, Vec<u8>>) {
+        for hour in due.hours {
+            let packed = hour.pack();
+            index.stored(hour.hour, packed.len());
+            disk.insert(hour.hour, packed);
+        }
+        index.covered.add(due.covered.0, due.covered.1);
+    }
+
+    fn verdict(index: &RecordIndex, disk: &BTreeMap<u32, Vec<u8>>, from: u64, until: u64) -> Verdict {
+        let query = RequestsQuery { address: "192.0.2.1".parse().unwrap(), from: at(from), until: at(until) };
+        let hours: Vec<_> = disk.values().map(|packed| RequestHour::unpack(packed).unwrap()).collect();
+        Record { covered: &index.covered, asked: &index.asked, hours: &hours }.answer(ap(1), &query, at(100_000)).verdict
+    }
+
+    #[test]
+    fn a_day_without_requests_is_covered_and_the_time_around_a_kill_is_not() {
+        let (mut index, mut disk) = (RecordIndex::default(), BTreeMap::new());
+        let mut open = OpenHours::begin(at(2), None);
+        open.add(&asked(20), at(21));
+        store(&mut open, &mut index, &mut disk, at(120));
+        assert_eq!(verdict(&index, &disk, 0, 4), Verdict::Unknown, "before it began");
+        assert_eq!(verdict(&index, &disk, 18, 22), Verdict::Yes);
+        assert_eq!(verdict(&index, &disk, 30, 100), Verdict::No);
+        assert_eq!(verdict(&index, &disk, 105, 115), Verdict::Unknown, "requests of that time may be under way");
+        // It is killed, and begins again a day later.
+        let mut open = OpenHours::begin(at(1_500), index.goes_on);
+        store(&mut open, &mut index, &mut disk, at(1_600));
+        assert_eq!(verdict(&index, &disk, 200, 300), Verdict::Unknown);
+        assert_eq!(verdict(&index, &disk, 1_510, 1_580), Verdict::No);
+        // It ends in good order, and begins again a day later. What was being stored then is stored in any case.
+        open.add(&asked(1_595), at(1_600));
+        read(&mut open, &disk);
+        open.due(at(1_600));
+        let (due, goes_on) = open.end(at(1_601));
+        put(due, &mut index, &mut disk);
+        let mut open = OpenHours::begin(at(3_000), Some(goes_on));
+        store(&mut open, &mut index, &mut disk, at(3_100));
+        assert_eq!(verdict(&index, &disk, 1_510, 1_590), Verdict::No);
+        assert_eq!(verdict(&index, &disk, 1_590, 1_600), Verdict::Yes);
+        assert_eq!(verdict(&index, &disk, 1_600, 3_080), Verdict::No, "a daemon that is off asks nothing");
+    }
+
+    #[test]
+    fn a_process_adds_to_what_the_one_before_stored_of_the_hour() {
+        let (mut index, mut disk) = (RecordIndex::default(), BTreeMap::new());
+        for minutes in [10, 20] {
+            let mut open = OpenHours::begin(at(minutes - 1), None);
+            open.add(&asked(minutes), at(minutes));
+            (0..2).for_each(|_| store(&mut open, &mut index, &mut disk, at(minutes)));
+            open.add(&asked(minutes + 1), at(minutes + 1));
+            store(&mut open, &mut index, &mut disk, at(minutes + 1));
+        }
+        let hour = RequestHour::unpack(&disk[&HOUR_0]).unwrap();
+        assert_eq!(hour.server(&"192.0.2.1".parse().unwrap()).unwrap().requests(), 4);
+    }
+
+    #[test]
+    fn what_was_asked_lately_is_said_apart_from_what_is_not_known() {
+        let address = "192.0.2.1".parse().unwrap();
+        let mut open = OpenHours::begin(at(0), None);
+        assert!(open.lately(address, at(2)).starts_with("not known"));
+        assert_eq!(open.lately(address, at(30)), format!("none since {}", at(5)));
+        [10, 20].iter().for_each(|minutes| open.add(&asked(*minutes), at(*minutes)));
+        let said = open.lately(address, at(30));
+        assert!(said.starts_with("2 within the last hours") && said.contains("T") && said.ends_with("(link)"), "{said}");
+    }
+
+    #[test]
+    fn what_is_not_stored_is_due_again_and_what_is_final_is_not_held() {
+        let mut open = OpenHours::begin(at(0), None);
+        open.add(&asked(10), at(11));
+        assert!(open.due(at(11)).hours.is_empty(), "what is stored of the hour is not read yet");
+        read(&mut open, &BTreeMap::new());
+        let due = open.due(at(11));
+        assert_eq!((due.hours.len(), open.due(at(12)).hours.len()), (1, 0));
+        open.not_stored(&due);
+        assert_eq!(open.due(at(13)).hours, due.hours);
+        open.stored(at(13));
+        open.add(&asked(11), at(14));
+        let due = open.due(at(80));
+        assert_eq!(due.hours[0].server(&"192.0.2.1".parse().unwrap()).unwrap().requests(), 2, "it is held until it is final");
+        open.stored(at(80));
+        assert!(open.hours.is_empty());
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_leaves_a_time_uncovered_and_too_many_hours_are_counted() {
+        let mut open = OpenHours::begin(at(0), Some(slot_of(at(0))));
+        assert_eq!(open.due(at(300)).covered, (slot_of(at(0)), slot_of(at(290))));
+        assert_eq!(open.due(at(299)).covered.0, slot_of(at(0)), "a little is no jump");
+        assert_eq!(open.due(at(100)).covered.0, slot_of(at(300)) + 1);
+        for hour in 0..=MAX_OPEN as u64 {
+            open.add(&asked(60 * hour), at(60 * hour));
+        }
+        assert_eq!((open.hours.len(), open.left_out()), (MAX_OPEN, 1));
+    }
+
+    #[test]
+    fn thirty_days_are_kept_and_a_member_has_no_more_room_than_others() {
+        let mut index = RecordIndex::default();
+        for hour in 0..30 * 24 + 5 {
+            index.stored(HOUR_0 + hour, 100);
+        }
+        index.covered.add(HOUR_0 * SLOTS, (HOUR_0 + 725) * SLOTS);
+        let now = WallTime(at(0).0 + RECORDED_FOR + 3 * HOUR);
+        assert_eq!(index.expire(first_kept(now)), (HOUR_0..HOUR_0 + 3).collect::<Vec<_>>());
+        assert!(index.hours.len() == 722 && !index.covered.contains((HOUR_0 + 3) * SLOTS - 1) && !index.asked.contains(HOUR_0 + 2));
+        assert!(index.hours.len() <= MAX_HOURS && MAX_RECORD_BYTES < 200 << 20);
+        let mut hour = RequestHour::new(HOUR_0 + 9);
+        hour.add(&AskedServer { at: at(9 * 60), ..asked(0) });
+        let parcel = |number, packed| RecordParcel { hours: vec![(number, packed)], ..index.parcel(HOUR_0 + 8) };
+        let mut copy = RecordIndex::default();
+        assert_eq!(copy.take(&parcel(HOUR_0 + 9, hour.pack()), now, 0), Err(KeepRecordError::NoRoom));
+        assert_eq!(copy.take(&parcel(HOUR_0 + 8, hour.pack()), now, 1_000), Err(KeepRecordError::Malformed), "another hour");
+        assert_eq!(copy.take(&parcel(HOUR_0 + 9, vec![1, 2]), now, 1_000), Err(KeepRecordError::Malformed));
+        let old = RequestHour::new(HOUR_0);
+        assert_eq!(copy.take(&parcel(HOUR_0, old.pack()), now, 1_000), Err(KeepRecordError::Malformed), "it is over");
+        assert_eq!(copy, RecordIndex::default());
+        assert_eq!(copy.take(&parcel(HOUR_0 + 9, hour.pack()), now, 1_000), Ok(()));
+        assert!(copy.hours.contains_key(&(HOUR_0 + 9)) && copy.covered.contains((HOUR_0 + 5) * SLOTS), "{copy:?}");
+    }
+
+    #[test]
+    fn a_replica_gets_each_final_hour_once_and_one_that_does_not_answer_is_left_alone() {
+        let mut index = RecordIndex::default();
+        [0, 1, 2, 5].iter().for_each(|hour| index.stored(HOUR_0 + hour, 100 << 10));
+        let mut deliveries = Deliveries::default();
+        let (replicas, upto) = ([ap(1), ap(2)].into(), HOUR_0 + 3);
+        let due = deliveries.due(&replicas, upto, Moment(0));
+        assert_eq!(due.len(), 2);
+        let lacking = index.lacking(upto, &due[0].1);
+        assert_eq!(lacking, [HOUR_0 + 2, HOUR_0 + 1, HOUR_0]);
+        assert_eq!(index.fitting(&lacking), 2, "256 KiB at a time");
+        deliveries.answered(ap(1), upto, Some([HOUR_0 + 1, HOUR_0 + 2].into_iter().collect()), Moment(0));
+        deliveries.answered(ap(2), upto, None, Moment(0));
+        assert!(deliveries.due(&replicas, upto, Moment(60_000)).is_empty());
+        let due = deliveries.due(&replicas, upto + 3, Moment(ASK_AGAIN));
+        assert_eq!(index.lacking(upto + 3, &due[0].1), [HOUR_0 + 5, HOUR_0]);
+        deliveries.answered(ap(2), upto, None, Moment(ASK_AGAIN));
+        let later = |hours| deliveries.clone_due(&replicas, upto + 3, Moment(ASK_AGAIN + hours * HOUR));
+        assert_eq!((later(1), later(2)), (vec![ap(1)], vec![ap(1), ap(2)]), "after twice as long");
+    }
+
+    impl Deliveries {
+        fn clone_due(&self, replicas: &BTreeSet<AccessPoint>, upto: u32, now: Moment) -> Vec<AccessPoint> {
+            let mut copy = Deliveries { replicas: self.replicas.clone() };
+            copy.due(replicas, upto, now).into_iter().map(|(member, _)| member).collect()
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Tests of records of requests in a store, and of what replicas are sent.
+
+use super::*;
+use crate::io::{request_log::RequestKind, store::StoreConfig};
+use nearcrawl_model::{
+    request_record::RecordGap,
+    requests_made::{RequestsQuery, Verdict},
+};
+use std::path::Path;
+
+fn ap(number: u8) -> AccessPoint {
+    AccessPoint([number; 32])
+}
+
+fn open(directory: &Path) -> Store {
+    Store::open(directory, &StoreConfig::default()).unwrap().0
+}
+
+/// So many hours ago.
+fn ago(hours: u64) -> WallTime {
+    WallTime(clock::now().wall.0 - hours * HOUR)
+}
+
+fn line(at: WallTime) -> RequestLine {
+    RequestLine {
+        asked_at: at,
+        kind: RequestKind::Page,
+        reason: "link".to_owned(),
+        host: "a.ke".to_owned(),
+        address: "192.0.2.1".parse().ok(),
+        bytes: Some(9),
+        ..RequestLine::default()
+    }
+}
+
+fn around(at: WallTime) -> RequestsQuery {
+    RequestsQuery { address: "192.0.2.1".parse().unwrap(), from: WallTime(at.0 - 1_000), until: WallTime(at.0 + 1_000) }
+}
+
+async fn told(record: &RequestRecord, owner: AccessPoint, at: WallTime) -> Option<RecordedRequests> {
+    record.tell(&RecordsQuery { owners: vec![owner], query: around(at) }).await.pop()
+}
+
+/// A replica that takes what it is sent, and counts messages and hours.
+async fn replica(record: RequestRecord, mut asked: mpsc::Receiver<PeerQuestion>) -> (usize, usize) {
+    let (mut messages, mut hours) = (0, 0);
+    while let Some(PeerQuestion { request, reply, .. }) = asked.recv().await {
+        let Request::KeepRecord(parcel) = request else { panic!("{request:?}") };
+        (messages, hours) = (messages + 1, hours + parcel.hours.len());
+        let answer = record.keep(ap(1), *parcel).await;
+        let _ = reply.send(answer);
+    }
+    (messages, hours)
+}
+
+#[tokio::test]
+async fn a_record_outlasts_restarts_and_its_replica_tells_of_it_when_its_owner_is_gone() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = ago(5);
+    let store = open(here.path());
+    let record = RequestRecord::begin(store.clone(), ap(1), true).await.unwrap();
+    record.add(&line(at));
+    record.end().await;
+    store.close().await;
+    drop((record, store));
+
+    let store = open(here.path());
+    let record = RequestRecord::begin(store.clone(), ap(1), true).await.unwrap();
+    let own = told(&record, ap(1), at).await.unwrap();
+    assert_eq!((own.verdict, own.hours[0].requests, own.hours[0].reasons.as_slice()), (Verdict::Yes, 1, &["link".to_owned()][..]));
+    assert!(told(&record, ap(2), at).await.is_none(), "nothing is here of another member");
+
+    let (asking, asked) = mpsc::channel(4);
+    let copies = RequestRecord::begin(open(there.path()), ap(2), true).await.unwrap();
+    let serving = tokio::spawn(replica(copies.clone(), asked));
+    record.replicas([ap(2)].into());
+    let (mut deliveries, now) = (Deliveries::default(), clock::now());
+    record.send(now, &asking, &mut deliveries).await;
+    record.send(now, &asking, &mut deliveries).await;
+    drop((asking, record));
+    assert_eq!(serving.await.unwrap(), (2, 1), "asked what it has, then sent it, once");
+    let copy = told(&copies, ap(1), at).await.unwrap();
+    assert_eq!((copy.verdict, copy.hours), (Verdict::Yes, own.hours));
+    let before = told(&copies, ap(1), ago(10)).await.unwrap();
+    assert_eq!((before.verdict, before.gap), (Verdict::Unknown, Some(RecordGap::NoRecord)), "no record of that hour is kept");
+}
+
+#[tokio::test]
+async fn what_is_no_record_and_what_is_over_is_not_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = RequestRecord::begin(open(directory.path()), ap(2), false).await.unwrap();
+    let parcel = |hours| RecordParcel { covered: Spans::default(), asked: Spans::default(), hours };
+    let hour = nearcrawl_model::request_hour::hour_of(ago(5));
+    let refused = record.keep(ap(1), parcel(vec![(hour, vec![1, 2, 3])])).await;
+    assert!(matches!(refused, Some(Response::Refused(_))), "{refused:?}");
+    assert_eq!(record.refusals()[1].1, 1);
+    let fine = nearcrawl_model::request_hour::RequestHour::new(hour);
+    let kept = record.keep(ap(1), parcel(vec![(hour, fine.pack())])).await;
+    assert_eq!(kept, Some(Response::RecordKept([hour].into_iter().collect())));
+    assert_eq!(record.limits()[1].used, 2, "its own and this one");
+    record.0.kept.expire(hour + 1).await.unwrap();
+    assert!(record.limits()[1].used == 1 && told(&record, ap(1), ago(5)).await.is_none());
+}
