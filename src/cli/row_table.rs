@@ -2,13 +2,14 @@
 
 use super::{
     error::{CommandError, Exit},
-    in_part::{InPart, InPartCounts},
+    in_part::InPartCounts,
     owners::Source,
     survey::SurveyFilter,
     walk::{each_row, not_whole},
 };
 use nearcrawl_core::report::RowTable;
 use nearcrawl_model::{
+    estimates::{CellEstimates, Estimates},
     server_rows::{RowsOf, ServerRow},
     split::Split,
     summary::Counts,
@@ -31,6 +32,8 @@ pub struct RowTableView {
     pub missing_text: Vec<String>,
     /// How much of the hosts of crowded addresses was visited: the sums are of these only.
     pub sample: InPartCounts,
+    /// What the sums over all servers come to with the hosts there that were not visited.
+    pub estimates: Estimates,
     /// The cells, those with the most servers first.
     pub cells: Vec<RowCell>,
 }
@@ -42,6 +45,8 @@ pub struct RowCell {
     pub values: Vec<String>,
     /// The sums over the servers that have them.
     pub counts: Counts,
+    /// What they come to with the hosts of crowded addresses that were not visited; none if all is counted.
+    pub estimates: Option<CellEstimates>,
 }
 
 /// Asks all owners for the rows of their servers and sums them up by these splits.
@@ -56,12 +61,11 @@ pub async fn row_table(
     api: Option<&str>,
 ) -> Result<RowTableView, CommandError> {
     let mut source = Source::of(member, api).await?;
-    let (mut table, mut filter, mut in_part) = (RowTable::new(by.to_vec()), SurveyFilter::new(survey), InPart::default());
+    let (mut table, mut filter) = (RowTable::new(by.to_vec()), SurveyFilter::new(survey));
     let enter = |_, row: &str| {
         let Some(row) = ServerRow::read(row) else { return false };
         let mark = filter.find(&row.surveys);
         if survey.is_none() || mark.is_some() {
-            in_part.enter(row.record.address, row.inclusion_probability);
             table.enter(&row, mark.iter().flat_map(|mark| mark.label_texts()));
         }
         true
@@ -74,7 +78,10 @@ pub async fn row_table(
         return Err(CommandError::new(Exit::Data, format!("no server on record belongs to a survey {survey}"))
             .hint("`nearcrawl survey list` shows the surveys that a daemon knows of"));
     }
-    let mut cells: Vec<_> = table.cells().into_iter().map(|(values, counts)| RowCell { values, counts }).collect();
+    let cells = table.cells();
+    let (estimates, mut of_cells) = table.estimates(&cells);
+    let cell = |(values, counts): (Vec<String>, Counts)| RowCell { estimates: of_cells.remove(&values), values, counts };
+    let mut cells: Vec<_> = cells.into_iter().map(cell).collect();
     cells.sort_by(|a, b| b.counts.servers.cmp(&a.counts.servers).then_with(|| a.values.cmp(&b.values)));
     Ok(RowTableView {
         by: by.iter().map(|split| split.name()).collect(),
@@ -82,7 +89,8 @@ pub async fn row_table(
         servers: table.servers() as u64,
         all_owners_answered: missing.is_empty(),
         missing_text: missing,
-        sample: in_part.counts(),
+        sample: InPartCounts::from(&estimates),
+        estimates,
         cells,
     })
 }
