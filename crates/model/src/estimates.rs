@@ -85,13 +85,16 @@ impl Estimate {
 
     /// Of a sum over those hosts of a stratum that have a property which is not known of a host before it is visited, as `having` of those
     /// visited do: these are their sum and sum of squares, and `counted` is what is in the totals. The error is that of their number, as in
-    /// [`Estimate::of_share`], together with that of their mean. The spread of few says nothing: then it is that of all visited.
+    /// [`Estimate::of_share`], together with that of their mean, and as much wider as Student's distribution is than the normal one. The spread
+    /// of few says nothing: then it is that of all visited.
     pub fn of_part(hosts: u64, having: &Sampled, visited: &Sampled, counted: f64) -> Estimate {
         let (hosts, n) = (hosts as f64, visited.hosts as f64);
-        let (mean, variance) = if having.hosts < MIN_SPREAD { visited.mean_and_variance() } else { having.mean_and_variance() };
+        let spread = if having.hosts < MIN_SPREAD { visited } else { having };
+        let (mean, variance) = spread.mean_and_variance();
+        let wider = 1.0 + (Z * Z + 1.0) / (2.0 * (spread.hosts as f64 - 1.0));
         let share = (having.hosts as f64 + 2.0) / (n + 4.0);
         let of_one = share * (1.0 - share) * mean * mean + share * variance;
-        let variance = (hosts * hosts * (1.0 - n / hosts) * of_one / (n - 1.0)).max(0.0);
+        let variance = (hosts * hosts * (1.0 - n / hosts) * of_one * wider / (n - 1.0)).max(0.0);
         Estimate { more: hosts * having.sum / n - counted, variance, ..Estimate::default() }
     }
 
@@ -114,7 +117,7 @@ impl Estimate {
 
 /// The estimates of the sums of one cell of a table, or of one value of a split. Servers are estimated only where it is not known before a visit
 /// whether a host is in it; else they are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellEstimates {
     /// Servers in it.
     pub servers: Estimate,
@@ -302,8 +305,8 @@ mod tests {
         let half = Sampled { hosts: 50, sum: 150.0, squares: 500.0 };
         let mut part = Estimate::of_part(1_000, &half, &visited, 150.0);
         part.settle(150);
-        // 1000 · √(0.9 · (0.25 · 9 + 0.5 · 1.0204) / 99) · 1.96 = 310.5
-        assert_eq!((part.estimated, part.margin), (1_500, 311));
+        // 1000 · √(0.9 · (0.25 · 9 + 0.5 · 1.0204) · (1 + 4.8416 / 98) / 99) · 1.96 = 318.1
+        assert_eq!((part.estimated, part.margin), (1_500, 319));
         assert_eq!(Estimate::of_part(100, &half, &Sampled { hosts: 100, ..visited }, 150.0).variance, 0.0, "all were visited");
     }
 

@@ -78,12 +78,18 @@ impl RowTable {
         cells
     }
 
+    /// The sums over all servers.
+    pub fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        self.rows.values().for_each(|row| total.add(&row.counts));
+        total
+    }
+
     /// What the sums come to where not all hosts of an address were visited: over all servers, and in these cells; none in those of which all
     /// is counted.
     pub fn estimates(&self, cells: &BTreeMap<Vec<String>, Counts>) -> (Estimates, BTreeMap<Vec<String>, CellEstimates>) {
-        let (mut crowds, mut total) = (Crowds::default(), Counts::default());
+        let mut crowds = Crowds::default();
         for row in self.rows.values() {
-            total.add(&row.counts);
             if let Some(standing) = &row.standing {
                 crowds.enter(standing, &row.counts, self.cells_of(row));
             }
@@ -94,7 +100,7 @@ impl RowTable {
             Some((cell.clone(), estimates))
         };
         let mut all = crowds.all();
-        all.settle(&total, &BTreeMap::new());
+        all.settle(&self.total(), &BTreeMap::new());
         (all, cells.iter().filter_map(settled).collect())
     }
 

@@ -41,7 +41,7 @@ impl RowEstimates {
 }
 
 /// By the name of a split and by value.
-pub type SplitEstimates = BTreeMap<&'static str, BTreeMap<String, CellEstimates>>;
+pub type SplitEstimates = BTreeMap<String, BTreeMap<String, CellEstimates>>;
 
 /// The sums over rows of servers, each server once: while one is on its way from an owner to another, both may tell of it.
 #[derive(Debug, Default)]
@@ -87,10 +87,11 @@ impl RowTally {
                 let servers = estimated.iter().map(|(value, estimates)| (value.clone(), estimates.servers)).collect();
                 summary.estimates.by.insert(*dimension, servers);
             }
-            splits.insert(dimension.name(), estimated);
+            splits.insert(dimension.name().to_owned(), estimated);
         }
         let labels = self.labels();
-        splits.insert(Split::Label.name(), labels.iter().filter_map(|(label, counts)| of(Split::Label.name(), label, counts)).collect());
+        let of_labels = labels.iter().filter_map(|(label, counts)| of(Split::Label.name(), label, counts)).collect();
+        splits.insert(Split::Label.name().to_owned(), of_labels);
         splits.retain(|_, values| !values.is_empty());
         summary.settle();
         (summary, splits)
