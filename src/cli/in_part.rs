@@ -1,11 +1,11 @@
 //! Addresses with many hosts of which not all were visited, as far as rows tell.
 
 use nearcrawl_model::{estimates::Estimates, view::counted};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, net::IpAddr};
 
 /// How much of the hosts of crowded addresses is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InPartCounts {
     /// Addresses with so many hosts that they are visited one after another, where not all have been.
     pub addresses: u64,

@@ -4,6 +4,7 @@ use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     evaluate, json,
+    last_whole::{self, OfRows, last_whole},
     owners::Source,
     row_table::{RowCell, RowTableView, row_table},
     run::results_of_member,
@@ -26,6 +27,7 @@ use serde::Serialize;
 use std::{
     collections::BTreeMap,
     io::{self, Write as _},
+    path::PathBuf,
 };
 
 /// Shown under `results --help`.
@@ -44,7 +46,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     are read from their owners and summed here. --member asks a member of any swarm over the network, without joining it. \
     --run sums up one run from the histories that the owners keep: a server counts where it was and with what it answered then, and for the surveys \
     that it belongs to today. If an owner does not answer, \
-    what the others told is printed, and the exit code is 69.";
+    what the others told is printed, and the exit code is 69; for a survey, by rule or by two breakdowns instead the last sums for which all answered, \
+    if they were printed for the same user within ten minutes, with their age.";
 
 /// A split as `--by` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +97,16 @@ pub struct ResultsArgs {
     member: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
+    /// Where sums over rows are kept that are whole.
+    #[arg(skip = last_whole::of_user())]
+    pub kept: Option<PathBuf>,
+}
+
+impl ResultsArgs {
+    /// A question that is asked for sums over rows.
+    fn question(&self, what: String) -> OfRows<'_> {
+        OfRows { directory: self.kept.as_deref(), what, member: self.member.as_deref(), api: &self.api }
+    }
 }
 
 /// Asks a daemon for the totals, or all owners for their rows, and formats them. Rows that are missing are an error, behind what is there.
@@ -107,7 +120,9 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<(String, Option
     // Owners sum by one split, and by two for a daemon that asks them; what else there is the reader sums.
     let rows_are_summed_here = by.contains(&Split::Rule) || (by.len() == 2 && (survey.is_some() || member.is_some()));
     if rows_are_summed_here {
-        let view = row_table(&by, survey, member, args.api.api.as_deref()).await?;
+        let names: Vec<&str> = by.iter().map(|split| split.name()).collect();
+        let question = args.question(format!("by {} of {survey:?}", names.join(",")));
+        let view = last_whole(question, row_table(&by, survey, member, args.api.api.as_deref()).await).await?;
         return Ok((summed_here(&view, args, style)?, not_whole(&view.missing_text)));
     }
     if let Some(survey) = survey {
@@ -157,12 +172,13 @@ fn check(by: &[Split], of_survey: bool) -> Result<(), CommandError> {
     }
 }
 
-/// What a CSV of sums over rows says in each row: whether all rows were there, and what is estimated.
-const ABOUT_ROWS: [&str; 3] = ["all_owners_answered", "missing_text", "sample_text"];
+/// What a CSV of sums over rows says in each row: whether all rows were there, what is estimated, and whether the sums are the newest.
+const ABOUT_ROWS: [&str; 5] = ["all_owners_answered", "missing_text", "sample_text", "consistent_age_ms", "in_transition_text"];
 
 /// The totals of a survey.
 async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
-    let mut results = survey::results(args.member.as_deref(), &args.api, survey).await?;
+    let newest = survey::results(args.member.as_deref(), &args.api, survey).await;
+    let mut results = last_whole(args.question(format!("survey {survey:?}")), newest).await?;
     let rule_sets = results.summary.rule_sets();
     if let [by] = args.by[..] {
         results.summary.by.retain(|dimension, _| Split::By(*dimension) == by.0);
@@ -178,11 +194,13 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
             let labels = results.labels.iter().map(|(label, sums)| ([Split::Label.name(), label.as_str()], sums));
             let sample = results.summary.estimates.sentence().unwrap_or_default();
             let about = [results.all_owners_answered.to_string(), results.missing_text.join("; "), sample];
-            let row = |(names, sums): ([&'static str; 2], _)| {
+            let about: Vec<String> = about.into_iter().chain(results.standing.columns()).collect();
+            let sums: Vec<([&str; 2], &Counts)> = by.chain(labels).collect();
+            let rows = sums.into_iter().map(|(names, sums)| {
                 let estimates = results.estimates_by.get(names[0]).and_then(|values| values.get(names[1]));
                 (names, sums, estimate_columns(sums, estimates).chain(about.clone()).collect())
-            };
-            rows_csv(["dimension", "value"], &row_columns(), by.chain(labels).map(row))?
+            });
+            rows_csv(["dimension", "value"], &row_columns(), rows)?
         }
         _ => {
             let mut text = style.heading(&format!("survey {}: {}", results.survey, first_line(&results.summary.total))) + "\n";
@@ -300,7 +318,7 @@ const ESTIMATED: [EstimateColumn; 3] =
 /// The same of rules.
 const FAILURES_ESTIMATED: EstimateColumn = (">estimated failures", |told| told.detected_failures);
 
-fn cells_text(by: &[&'static str], cells: Vec<Shown<'_>>, style: Style) -> String {
+fn cells_text(by: &[&str], cells: Vec<Shown<'_>>, style: Style) -> String {
     let mut names = by.to_vec();
     names.extend([">servers", ">up", ">pages", ">requests", ">size", ">moved", ">failed"]);
     let has_rules = by.contains(&Split::Rule.name());
@@ -332,10 +350,11 @@ fn summed_here(view: &RowTableView, args: &ResultsArgs, style: Style) -> Result<
             let of = view.survey.as_ref().map_or_else(String::new, |survey| format!(" of survey {survey}"));
             let text = style.heading(&format!("{}{of}", counted(view.servers, "server"))) + "\n";
             let cells = view.cells.iter().map(|cell| (cell.values.as_slice(), &cell.counts, cell.estimates.as_ref()));
-            let several = view.by.iter().any(|by| [Split::Rule.name(), Split::Label.name()].contains(by));
+            let by: Vec<&str> = view.by.iter().map(String::as_str).collect();
+            let several = by.iter().any(|by| [Split::Rule.name(), Split::Label.name()].contains(by));
             let adds_up = several.then(|| paragraph("A server with several labels, or that fails several rules, counts for each."));
-            let said = [missing, view.estimates.sentence()].into_iter().flatten().map(|said| paragraph(&said));
-            Ok(said.chain(adds_up).fold(text, |text, line| text + &line) + "\n" + &cells_text(&view.by, cells.collect(), style))
+            let said = [view.standing.sentence(), missing, view.estimates.sentence()].into_iter().flatten().map(|said| paragraph(&said));
+            Ok(said.chain(adds_up).fold(text, |text, line| text + &line) + "\n" + &cells_text(&by, cells.collect(), style))
         }
     }
 }
@@ -344,13 +363,14 @@ fn summed_here(view: &RowTableView, args: &ResultsArgs, style: Style) -> Result<
 fn row_table_csv(view: &RowTableView) -> Result<String, CommandError> {
     let sample = view.estimates.sentence().unwrap_or_default();
     let about = [view.all_owners_answered.to_string(), view.missing_text.join("; "), sample];
+    let about: Vec<String> = about.into_iter().chain(view.standing.columns()).collect();
     let further = |cell: &RowCell| estimate_columns(&cell.counts, cell.estimates.as_ref()).chain(about.clone()).collect();
-    if let [one, other] = view.by[..] {
+    if let [one, other] = &view.by[..] {
         let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk()?, cell)));
         let cells = cells.map(|(values, cell)| (values.each_ref().map(String::as_str), &cell.counts, further(cell)));
         return rows_csv([one, other], &row_columns(), cells);
     }
-    let name = view.by.first().copied().unwrap_or_default();
+    let name = view.by.first().map_or("", String::as_str);
     let rows = view.cells.iter().flat_map(|cell| cell.values.iter().map(move |value| ([name, value.as_str()], cell)));
     rows_csv(["dimension", "value"], &row_columns(), rows.map(|(names, cell)| (names, &cell.counts, further(cell))))
 }

@@ -3,6 +3,7 @@
 use super::{
     error::{CommandError, Exit},
     in_part::InPartCounts,
+    last_whole::{Standing, Sums},
     owners::Source,
     survey::SurveyFilter,
     walk::{each_row, not_whole},
@@ -15,17 +16,22 @@ use nearcrawl_model::{
     summary::Counts,
     survey::SurveyRef,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The sums by one or two splits, of all cells.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RowTableView {
     /// The splits, in the order asked for.
-    pub by: Vec<&'static str>,
+    pub by: Vec<String>,
     /// Only servers of this survey; none, if it is all.
     pub survey: Option<String>,
     /// How many servers were summed.
     pub servers: u64,
+    /// The sums over all of them.
+    pub total: Counts,
+    /// Whether these are the newest sums.
+    #[serde(flatten)]
+    pub standing: Standing,
     /// Whether every owner answered.
     pub all_owners_answered: bool,
     /// Whose rows are missing, and why.
@@ -38,8 +44,22 @@ pub struct RowTableView {
     pub cells: Vec<RowCell>,
 }
 
+impl Sums for RowTableView {
+    fn missing(&self) -> &[String] {
+        &self.missing_text
+    }
+
+    fn total(&self) -> &Counts {
+        &self.total
+    }
+
+    fn standing(&mut self) -> &mut Standing {
+        &mut self.standing
+    }
+}
+
 /// A cell.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RowCell {
     /// The values of the splits in their order.
     pub values: Vec<String>,
@@ -84,9 +104,11 @@ pub async fn row_table(
     let mut cells: Vec<_> = cells.into_iter().map(cell).collect();
     cells.sort_by(|a, b| b.counts.servers.cmp(&a.counts.servers).then_with(|| a.values.cmp(&b.values)));
     Ok(RowTableView {
-        by: by.iter().map(|split| split.name()).collect(),
+        by: by.iter().map(|split| split.name().to_owned()).collect(),
         survey: survey.map(ToString::to_string),
         servers: table.servers() as u64,
+        total: table.total(),
+        standing: Standing::default(),
         all_owners_answered: missing.is_empty(),
         missing_text: missing,
         sample: InPartCounts::from(&estimates),

@@ -5,6 +5,7 @@ use crate::cli::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     in_part::InPartCounts,
+    last_whole::{Standing, Sums},
     owners::Source,
     walk::{each_row, not_whole},
 };
@@ -19,7 +20,7 @@ use nearcrawl_model::{
     url::Host,
     view::{WhyView, counted},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -27,7 +28,7 @@ use std::{
 use tokio::time::{Instant, timeout_at};
 
 /// The totals of a survey.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SurveyResults {
     /// What it is called.
     pub survey: String,
@@ -49,6 +50,23 @@ pub struct SurveyResults {
     pub summary: Summary,
     /// The same by split and value, labels among them: of the values of which not all is counted.
     pub estimates_by: SplitEstimates,
+    /// Whether these are the newest sums.
+    #[serde(flatten)]
+    pub standing: Standing,
+}
+
+impl Sums for SurveyResults {
+    fn missing(&self) -> &[String] {
+        &self.missing_text
+    }
+
+    fn total(&self) -> &Counts {
+        &self.summary.total
+    }
+
+    fn standing(&mut self) -> &mut Standing {
+        &mut self.standing
+    }
 }
 
 /// What is read of all owners.
@@ -118,11 +136,12 @@ pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) ->
         labels: rows.labels(),
         summary,
         estimates_by,
+        standing: Standing::default(),
     })
 }
 
 impl SurveyResults {
-    /// Who answered, what is of first runs, and what waits; in words.
+    /// Whether these are the newest sums, who answered, what is of first runs, and what waits; in words.
     pub fn freshness(&self) -> String {
         let total = &self.summary.total;
         let told = if self.all_owners_answered {
@@ -136,7 +155,7 @@ impl SurveyResults {
             1 => format!("1 URL waits at {servers}"),
             urls => format!("{urls} URLs wait at {servers}"),
         });
-        [Some(told), total.first_runs(), waiting].into_iter().flatten().collect::<Vec<_>>().join("; ")
+        [self.standing.sentence(), Some(told), total.first_runs(), waiting].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }
 
