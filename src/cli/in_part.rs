@@ -1,11 +1,11 @@
-//! Addresses with many hosts of which not all were visited, as far as rows tell: sums over rows count what was seen and nothing for the others.
+//! Addresses with many hosts of which not all were visited, as far as rows tell.
 
-use nearcrawl_model::view::counted;
-use serde::Serialize;
+use nearcrawl_model::{estimates::Estimates, view::counted};
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, net::IpAddr};
 
 /// How much of the hosts of crowded addresses is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InPartCounts {
     /// Addresses with so many hosts that they are visited one after another, where not all have been.
     pub addresses: u64,
@@ -48,11 +48,11 @@ impl InPartCounts {
         let hosts = counted(self.hosts, "host");
         (self.addresses > 0).then(|| format!("{} of {hosts} at {places} with many were visited so far, in random order", self.sampled))
     }
+}
 
-    /// The same, with what it means for sums over rows.
-    pub fn of_sums(&self) -> Option<String> {
-        self.sentence()
-            .map(|visited| format!("{visited}: what a visit shows is summed over these, and nothing is estimated for the others"))
+impl From<&Estimates> for InPartCounts {
+    fn from(of: &Estimates) -> InPartCounts {
+        InPartCounts { addresses: of.addresses, hosts: of.hosts, sampled: of.sampled, not_estimated: of.not_estimated }
     }
 }
 
@@ -66,16 +66,11 @@ mod tests {
         let at = |address: &str| Some(address.parse().unwrap());
         in_part.enter(at("192.0.2.1"), Some(1.0));
         in_part.enter(None, None);
-        assert_eq!((in_part.counts(), in_part.counts().of_sums()), (InPartCounts::default(), None));
+        assert_eq!((in_part.counts(), in_part.counts().sentence()), (InPartCounts::default(), None));
         (0..12).for_each(|_| in_part.enter(at("192.0.2.2"), Some(0.1)));
         (0..108).for_each(|_| in_part.enter(at("192.0.2.2"), None));
-        assert!(
-            in_part
-                .counts()
-                .of_sums()
-                .unwrap()
-                .starts_with("12 of 120 hosts at 1 address with many were visited so far, in random order: ")
-        );
+        let said = in_part.counts().sentence();
+        assert_eq!(said.as_deref(), Some("12 of 120 hosts at 1 address with many were visited so far, in random order"));
         (0..3).for_each(|_| in_part.enter(at("192.0.2.3"), None));
         assert_eq!(in_part.counts(), InPartCounts { addresses: 2, hosts: 123, sampled: 12, not_estimated: 3 });
     }

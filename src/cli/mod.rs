@@ -13,6 +13,7 @@ mod in_part;
 mod init;
 mod json;
 pub mod lab;
+mod last_whole;
 mod log;
 mod logging;
 mod look;

@@ -16,6 +16,7 @@ use nearcrawl_model::{
     exported::{ExportOf, ExportPlace, ExportQuery, ExportedRows},
     message::{PublicRequest, PublicResponse},
     server_rows::{RowsOf, ServerOwner, ServerRows},
+    summary::SwarmResults,
     url::Host,
 };
 use std::time::{Duration, Instant};
@@ -63,6 +64,18 @@ impl Source {
             Source::Daemon(api) => api.get("/api/servers/owners", &[]).await,
             Source::Member(reader, address) => match reader.ask(PublicRequest::Owners).await {
                 Ok(PublicResponse::Owners(owners)) => Ok(owners),
+                Ok(other) => Err(unavailable(&refused(address, other))),
+                Err(why) => Err(unavailable(&no_answer(address, &why))),
+            },
+        }
+    }
+
+    /// The totals of the swarm.
+    pub async fn totals(&mut self) -> Result<SwarmResults, CommandError> {
+        match self {
+            Source::Daemon(api) => api.get("/api/results", &[]).await,
+            Source::Member(reader, address) => match reader.ask(PublicRequest::Results).await {
+                Ok(PublicResponse::Results(results)) => Ok(*results),
                 Ok(other) => Err(unavailable(&refused(address, other))),
                 Err(why) => Err(unavailable(&no_answer(address, &why))),
             },

@@ -4,8 +4,9 @@ use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     evaluate, json,
+    last_whole::{self, OfRows, last_whole},
     owners::Source,
-    row_table::{RowTableView, row_table},
+    row_table::{RowCell, RowTableView, row_table},
     run::results_of_member,
     run_results::{Question, run_results},
     survey,
@@ -16,6 +17,7 @@ use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
     cross_table::{Cell, CrossTableView, Pair},
     distinct::{DistinctCount, DistinctView},
+    estimates::{CellEstimates, Estimate},
     split::Split,
     summary::{Counts, Dimension, Summary, SwarmResults},
     survey::SurveyRef,
@@ -25,6 +27,7 @@ use serde::Serialize;
 use std::{
     collections::BTreeMap,
     io::{self, Write as _},
+    path::PathBuf,
 };
 
 /// Shown under `results --help`.
@@ -43,7 +46,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     are read from their owners and summed here. --member asks a member of any swarm over the network, without joining it. \
     --run sums up one run from the histories that the owners keep: a server counts where it was and with what it answered then, and for the surveys \
     that it belongs to today. If an owner does not answer, \
-    what the others told is printed, and the exit code is 69.";
+    what the others told is printed, and the exit code is 69; for a survey, by rule or by two breakdowns instead the last sums for which all answered, \
+    if they were printed for the same user within ten minutes, with their age.";
 
 /// A split as `--by` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +97,16 @@ pub struct ResultsArgs {
     member: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
+    /// Where sums over rows are kept that are whole.
+    #[arg(skip = last_whole::of_user())]
+    pub kept: Option<PathBuf>,
+}
+
+impl ResultsArgs {
+    /// A question that is asked for sums over rows.
+    fn question(&self, what: String) -> OfRows<'_> {
+        OfRows { directory: self.kept.as_deref(), what, member: self.member.as_deref(), api: &self.api }
+    }
 }
 
 /// Asks a daemon for the totals, or all owners for their rows, and formats them. Rows that are missing are an error, behind what is there.
@@ -106,7 +120,9 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<(String, Option
     // Owners sum by one split, and by two for a daemon that asks them; what else there is the reader sums.
     let rows_are_summed_here = by.contains(&Split::Rule) || (by.len() == 2 && (survey.is_some() || member.is_some()));
     if rows_are_summed_here {
-        let view = row_table(&by, survey, member, args.api.api.as_deref()).await?;
+        let names: Vec<&str> = by.iter().map(|split| split.name()).collect();
+        let question = args.question(format!("by {} of {survey:?}", names.join(",")));
+        let view = last_whole(question, row_table(&by, survey, member, args.api.api.as_deref()).await).await?;
         return Ok((summed_here(&view, args, style)?, not_whole(&view.missing_text)));
     }
     if let Some(survey) = survey {
@@ -156,15 +172,17 @@ fn check(by: &[Split], of_survey: bool) -> Result<(), CommandError> {
     }
 }
 
-/// What a CSV of sums over rows says in each row: whether all rows were there, and how much of crowded addresses was visited.
-const ABOUT_ROWS: [&str; 3] = ["all_owners_answered", "missing_text", "sample_text"];
+/// What a CSV of sums over rows says in each row: whether all rows were there, what is estimated, and whether the sums are the newest.
+const ABOUT_ROWS: [&str; 5] = ["all_owners_answered", "missing_text", "sample_text", "consistent_age_ms", "in_transition_text"];
 
 /// The totals of a survey.
 async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
-    let mut results = survey::results(args.member.as_deref(), &args.api, survey).await?;
+    let newest = survey::results(args.member.as_deref(), &args.api, survey).await;
+    let mut results = last_whole(args.question(format!("survey {survey:?}")), newest).await?;
     let rule_sets = results.summary.rule_sets();
     if let [by] = args.by[..] {
         results.summary.by.retain(|dimension, _| Split::By(*dimension) == by.0);
+        results.estimates_by.retain(|split, _| *split == by.0.name());
         if by.0 != Split::Label {
             results.labels.clear();
         }
@@ -173,18 +191,29 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
         (true, _) => json(&results)?,
         (_, true) => {
             let by = results.summary.by.iter().flat_map(|(by, values)| values.iter().map(|(value, sums)| ([by.name(), value], sums)));
-            let labels = results.labels.iter().map(|(label, sums)| (["label", label.as_str()], sums));
-            let sample = results.sample.of_sums().unwrap_or_default();
+            let labels = results.labels.iter().map(|(label, sums)| ([Split::Label.name(), label.as_str()], sums));
+            let sample = results.summary.estimates.sentence().unwrap_or_default();
             let about = [results.all_owners_answered.to_string(), results.missing_text.join("; "), sample];
-            let row = |(names, sums): ([_; 2], _)| (names, sums, about.to_vec());
-            rows_csv(["dimension", "value"], &ABOUT_ROWS, by.chain(labels).map(row))?
+            let about: Vec<String> = about.into_iter().chain(results.standing.columns()).collect();
+            let sums: Vec<([&str; 2], &Counts)> = by.chain(labels).collect();
+            let rows = sums.into_iter().map(|(names, sums)| {
+                let estimates = results.estimates_by.get(names[0]).and_then(|values| values.get(names[1]));
+                (names, sums, estimate_columns(sums, estimates).chain(about.clone()).collect())
+            });
+            rows_csv(["dimension", "value"], &row_columns(), rows)?
         }
         _ => {
             let mut text = style.heading(&format!("survey {}: {}", results.survey, first_line(&results.summary.total))) + "\n";
             text += &paragraph(&results.freshness());
             text += &parts(&results.summary, rule_sets.as_deref(), style);
             if !results.labels.is_empty() {
-                text += &format!("\n{}", breakdown("label", &results.labels, None, style));
+                let of_labels = results.estimates_by.get(Split::Label.name());
+                let column = |of: fn(&CellEstimates) -> Estimate| {
+                    of_labels.into_iter().flatten().map(|(label, told)| (label.clone(), told.told(of))).collect()
+                };
+                let estimated = [(">estimated up", column(|told| told.up)), (">estimated pages", column(|told| told.pages))];
+                let estimated = if of_labels.is_some() { &estimated[..] } else { &[] };
+                text += &format!("\n{}", breakdown(Split::Label.name(), &results.labels, estimated, style));
             }
             text
         }
@@ -272,20 +301,40 @@ async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Re
 }
 
 fn table_text(view: &CrossTableView, style: Style) -> String {
-    let cells = view.cells.iter().map(|Cell { values, counts }| (values.as_slice(), counts));
-    cells_text(&view.by.map(Dimension::name), cells, style)
+    let cells = view.cells.iter().map(|Cell { values, counts }| (values.as_slice(), counts, None));
+    cells_text(&view.by.map(Dimension::name), cells.collect(), style)
 }
 
-fn cells_text<'a>(by: &[&'static str], cells: impl Iterator<Item = (&'a [String], &'a Counts)>, style: Style) -> String {
+/// A cell: its values, the sums, and what they come to if that is estimated.
+type Shown<'a> = (&'a [String], &'a Counts, Option<&'a CellEstimates>);
+
+/// The name of a column, and what is in it.
+type EstimateColumn = (&'static str, fn(&CellEstimates) -> Estimate);
+
+/// What is estimated of a cell.
+const ESTIMATED: [EstimateColumn; 3] =
+    [(">estimated", |told| told.servers), (">estimated up", |told| told.up), (">estimated pages", |told| told.pages)];
+
+/// The same of rules.
+const FAILURES_ESTIMATED: EstimateColumn = (">estimated failures", |told| told.detected_failures);
+
+fn cells_text(by: &[&str], cells: Vec<Shown<'_>>, style: Style) -> String {
     let mut names = by.to_vec();
     names.extend([">servers", ">up", ">pages", ">requests", ">size", ">moved", ">failed"]);
-    names.extend(by.contains(&Split::Rule.name()).then_some(">failures"));
+    let has_rules = by.contains(&Split::Rule.name());
+    names.extend(has_rules.then_some(">failures"));
+    let is_estimated = cells.iter().any(|(.., estimates)| estimates.is_some());
+    let of_rules = has_rules.then_some(FAILURES_ESTIMATED);
+    let estimated: Vec<_> = ESTIMATED.into_iter().chain(of_rules).filter(|_| is_estimated).collect();
+    names.extend(estimated.iter().map(|(name, _)| *name));
     let mut table = Table::new(&names);
-    for (values, counts) in cells {
+    for (values, counts, estimates) in cells {
         let mut row = values.to_vec();
         row.extend([counts.servers, counts.up, counts.pages, counts.requests].map(|number| number.to_string()));
-        row.extend([bytes(counts.page_bytes), bytes(counts.bytes), counts.failed.to_string(), counts.detected_failures.to_string()]);
-        row.truncate(names.len());
+        row.extend([bytes(counts.page_bytes), bytes(counts.bytes), counts.failed.to_string()]);
+        row.extend(has_rules.then(|| counts.detected_failures.to_string()));
+        let told = estimates.copied().unwrap_or_else(|| CellEstimates::counted(counts));
+        row.extend(estimated.iter().map(|(_, of)| told.told(*of)));
         table.row(row);
     }
     table.text(style)
@@ -293,36 +342,64 @@ fn cells_text<'a>(by: &[&'static str], cells: impl Iterator<Item = (&'a [String]
 
 /// The sums that were made of rows.
 fn summed_here(view: &RowTableView, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
-    let missing = (!view.all_owners_answered).then(|| format!("servers are missing: {}", view.missing_text.join("; ")));
     match (args.api.json, args.csv) {
         (true, _) => json(view),
-        (_, true) => {
-            let sample = view.sample.of_sums().unwrap_or_default();
-            let about = [view.all_owners_answered.to_string(), view.missing_text.join("; "), sample];
-            match view.by[..] {
-                [one, other] => {
-                    let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk()?, &cell.counts)));
-                    let cells = cells.map(|(values, counts)| (values.each_ref().map(String::as_str), counts, about.to_vec()));
-                    rows_csv([one, other], &ABOUT_ROWS, cells)
-                }
-                _ => {
-                    let name = view.by.first().copied().unwrap_or_default();
-                    let rows =
-                        view.cells.iter().flat_map(|cell| cell.values.iter().map(move |value| ([name, value.as_str()], &cell.counts)));
-                    rows_csv(["dimension", "value"], &ABOUT_ROWS, rows.map(|(names, counts)| (names, counts, about.to_vec())))
-                }
-            }
-        }
+        (_, true) => row_table_csv(view),
         _ => {
+            let missing = (!view.all_owners_answered).then(|| format!("servers are missing: {}", view.missing_text.join("; ")));
             let of = view.survey.as_ref().map_or_else(String::new, |survey| format!(" of survey {survey}"));
             let text = style.heading(&format!("{}{of}", counted(view.servers, "server"))) + "\n";
-            let cells = view.cells.iter().map(|cell| (cell.values.as_slice(), &cell.counts));
-            let several = view.by.iter().any(|by| [Split::Rule.name(), Split::Label.name()].contains(by));
+            let cells = view.cells.iter().map(|cell| (cell.values.as_slice(), &cell.counts, cell.estimates.as_ref()));
+            let by: Vec<&str> = view.by.iter().map(String::as_str).collect();
+            let several = by.iter().any(|by| [Split::Rule.name(), Split::Label.name()].contains(by));
             let adds_up = several.then(|| paragraph("A server with several labels, or that fails several rules, counts for each."));
-            let said = [missing, view.sample.of_sums()].into_iter().flatten().map(|said| paragraph(&said));
-            Ok(said.chain(adds_up).fold(text, |text, line| text + &line) + "\n" + &cells_text(&view.by, cells, style))
+            let said = [view.standing.sentence(), missing, view.estimates.sentence()].into_iter().flatten().map(|said| paragraph(&said));
+            Ok(said.chain(adds_up).fold(text, |text, line| text + &line) + "\n" + &cells_text(&by, cells.collect(), style))
         }
     }
+}
+
+/// One row for each cell.
+fn row_table_csv(view: &RowTableView) -> Result<String, CommandError> {
+    let sample = view.estimates.sentence().unwrap_or_default();
+    let about = [view.all_owners_answered.to_string(), view.missing_text.join("; "), sample];
+    let about: Vec<String> = about.into_iter().chain(view.standing.columns()).collect();
+    let further = |cell: &RowCell| estimate_columns(&cell.counts, cell.estimates.as_ref()).chain(about.clone()).collect();
+    if let [one, other] = &view.by[..] {
+        let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk()?, cell)));
+        let cells = cells.map(|(values, cell)| (values.each_ref().map(String::as_str), &cell.counts, further(cell)));
+        return rows_csv([one, other], &row_columns(), cells);
+    }
+    let name = view.by.first().map_or("", String::as_str);
+    let rows = view.cells.iter().flat_map(|cell| cell.values.iter().map(move |value| ([name, value.as_str()], cell)));
+    rows_csv(["dimension", "value"], &row_columns(), rows.map(|(names, cell)| (names, &cell.counts, further(cell))))
+}
+
+/// What rows of a CSV say of estimates: of what the sums come to where not all hosts of an address were visited.
+const ESTIMATE_COLUMNS: [&str; 11] = [
+    "servers_estimated",
+    "servers_margin",
+    "up_estimated",
+    "up_margin",
+    "pages_estimated",
+    "pages_margin",
+    "page_bytes_estimated",
+    "page_bytes_margin",
+    "detected_failures_estimated",
+    "detected_failures_margin",
+    "hosts_not_estimated",
+];
+
+/// The columns of a CSV of sums over rows behind the sums.
+fn row_columns() -> Vec<&'static str> {
+    ESTIMATE_COLUMNS.into_iter().chain(ABOUT_ROWS).collect()
+}
+
+/// A cell's [`ESTIMATE_COLUMNS`].
+fn estimate_columns(counts: &Counts, estimates: Option<&CellEstimates>) -> impl Iterator<Item = String> + use<> {
+    let told = estimates.copied().unwrap_or_else(|| CellEstimates::counted(counts));
+    let pairs = [told.servers, told.up, told.pages, told.page_bytes, told.detected_failures];
+    pairs.into_iter().flat_map(|told| [told.estimated, told.margin]).chain([told.not_estimated]).map(|number| number.to_string())
 }
 
 /// One row for each cell; all add up to the total.
@@ -378,23 +455,27 @@ fn parts(summary: &Summary, rule_sets: Option<&str>, style: Style) -> String {
     // Where nothing was evaluated there is nothing to tell apart by rule set.
     let is_told = |dimension: &Dimension| *dimension != Dimension::RuleSet || rule_sets.is_some() || summary.by.len() == 1;
     for (dimension, values) in summary.by.iter().filter(|(dimension, _)| is_told(dimension)) {
-        let estimate = |value: &String| (value.clone(), estimates.servers(*dimension, value).map(|estimate| estimate.to_string()));
-        let estimated = estimates.by.contains_key(dimension).then(|| values.keys().map(estimate).collect());
-        text += &format!("\n{}", breakdown(dimension.name(), values, estimated.as_ref(), style));
+        let estimate = |(value, counts): (&String, &Counts)| {
+            let estimate = estimates.servers(*dimension, value);
+            (value.clone(), estimate.map_or_else(|| counts.servers.to_string(), |estimate| estimate.to_string()))
+        };
+        let estimated = estimates.by.contains_key(dimension).then(|| (">estimated", values.iter().map(estimate).collect()));
+        text += &format!("\n{}", breakdown(dimension.name(), values, estimated.as_slice(), style));
     }
     text
 }
 
-fn breakdown(name: &str, values: &BTreeMap<String, Counts>, estimates: Option<&BTreeMap<String, Option<String>>>, style: Style) -> String {
+/// A column of estimates: its name, and by value.
+type Column = (&'static str, BTreeMap<String, String>);
+
+fn breakdown(name: &str, values: &BTreeMap<String, Counts>, estimated: &[Column], style: Style) -> String {
     let mut rows: Vec<_> = values.iter().collect();
     rows.sort_by(|a, b| b.1.servers.cmp(&a.1.servers).then(a.0.cmp(b.0)));
-    let mut names = vec![name, ">servers", ">up", ">pages", ">requests", ">size", ">moved", ">cut", ">robots", ">failed", ">unfinished"];
-    if estimates.is_some() {
-        names.insert(1, ">estimated");
-    }
+    let names = [">servers", ">up", ">pages", ">requests", ">size", ">moved", ">cut", ">robots", ">failed", ">unfinished"];
+    let names: Vec<&str> = [name].into_iter().chain(estimated.iter().map(|(name, _)| *name)).chain(names).collect();
     let mut table = Table::new(&names);
     for (value, counts) in rows {
-        let estimated = estimates.map(|of| of.get(value).cloned().flatten().unwrap_or_else(|| counts.servers.to_string()));
+        let estimated = estimated.iter().map(|(_, of)| of.get(value).cloned().unwrap_or_default());
         let numbers = [
             counts.servers.to_string(),
             counts.up.to_string(),
@@ -535,7 +616,7 @@ mod tests {
     #[test]
     fn tables_of_two_breakdowns_have_both_sizes() {
         let (values, counts) = (["KE".to_owned(), "ke".to_owned()], Counts { page_bytes: 7_000, bytes: 9_000, ..Counts::default() });
-        let text = super::cells_text(&["country", "tld"], [(values.as_slice(), &counts)].into_iter(), Style::Plain);
+        let text = super::cells_text(&["country", "tld"], vec![(values.as_slice(), &counts, None)], Style::Plain);
         let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(words[0][6..9], ["size", "moved", "failed"], "{text}");
         assert_eq!(words[1][6..10], ["7.0", "kB", "9.0", "kB"], "{text}");

@@ -47,26 +47,6 @@ pub struct ToldTotals {
     waits: Option<Told>,
 }
 
-/// Whether anything in sums that only grow is less than in others.
-fn is_less(now: &Counts, than: &Counts) -> bool {
-    let figures = |counts: &Counts| {
-        [
-            counts.servers,
-            counts.up,
-            counts.pages,
-            counts.requests,
-            counts.bytes,
-            counts.page_bytes,
-            counts.external_hosts,
-            counts.external_urls,
-            counts.external_domains,
-            counts.evaluated,
-            counts.detected_failures,
-        ]
-    };
-    figures(now).iter().zip(figures(than)).any(|(now, than)| *now < than)
-}
-
 impl ToldTotals {
     /// At a start, with what is stored. What cannot be read is as good as nothing.
     pub fn begin(stored: Option<&[u8]>, now: Now) -> ToldTotals {
@@ -79,7 +59,7 @@ impl ToldTotals {
     pub fn answer(&mut self, results: SwarmResults, now: Moment) -> SwarmResults {
         let is_over = |(told, age, begun): &mut (Told, Millis, Moment)| {
             // Where some members' totals of before answer beside others' newest ones servers may be counted twice.
-            let is_as_much = results.consistent_age_ms.is_none() && !is_less(&results.summary.total, &told.summary.total);
+            let is_as_much = results.consistent_age_ms.is_none() && !results.summary.total.is_less_than(&told.summary.total);
             results.exact || is_as_much || *age + now.since(*begun) > KEPT
         };
         drop(self.before.take_if(is_over));

@@ -32,7 +32,13 @@ async fn every_report_is_what_the_generator_says() {
 async fn reports_of_two_runs_are_true_too_though_a_daemon_is_killed_in_the_second_one() {
     let told = census("7", "4", "2", "1").await;
     let compared = |name: &str| told["reports"].as_array().unwrap().iter().any(|report| report["name"] == name && report["rows"] != 0);
-    assert!(compared("trend") && compared("export servers, amid a re-visit") && rows(&told) > 5_000, "{told}");
+    assert!(
+        compared("trend")
+            && compared("export servers, amid a re-visit")
+            && compared("results, after a deny and a no")
+            && rows(&told) > 5_000,
+        "{told}"
+    );
     assert_eq!((&told["killed"], &told["joined"]), (&1.into(), &1.into()), "{told}");
 }
 

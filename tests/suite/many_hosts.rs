@@ -94,15 +94,20 @@ async fn the_hosts_of_a_portal_are_a_uniform_sample_until_all_were_visited_and_t
     let head = csv.lines().next().unwrap();
     assert!(head.ends_with("servers_estimated,servers_margin,exact,consistent_age_ms,in_transition_text"), "{csv}");
 
-    // Sums over rows estimate nothing, and say so.
+    // Sums over rows are estimated, too, from what the rows say.
     let by_rows: Value = serde_json::from_str(&said(&swarm, &["results", "--by", "status,rule", "--json"]).await).unwrap();
     let sampled = by_rows["sample"]["sampled"].as_u64().unwrap();
     assert_eq!(by_rows["sample"], serde_json::json!({"addresses": 1, "hosts": HOSTS, "sampled": sampled, "not_estimated": 0}));
     assert!(sampled >= 50 && sampled < HOSTS as u64, "{sampled}");
-    let told =
-        format!("of {HOSTS} hosts at 1 address with many were visited so far, in random order: what a visit shows is summed over these");
+    let up = &by_rows["estimates"]["up"];
+    let (number, margin) = (up["estimated"].as_u64().unwrap(), up["margin"].as_u64().unwrap());
+    assert!(margin > 0 && number.abs_diff(truth) <= 2 * margin, "{number} ± {margin}, in truth {truth}");
     let in_words = said(&swarm, &["results", "--by", "status,rule"]).await.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(in_words.contains(&told), "{in_words}");
+    let told = format!("of {HOSTS} hosts at 1 address with many were visited so far, in random order");
+    assert!(in_words.contains(&told) && in_words.contains("estimated: ") && in_words.contains(" ± "), "{in_words}");
+    let csv = said(&swarm, &["results", "--by", "status,rule", "--csv"]).await;
+    let head = csv.lines().next().unwrap();
+    assert!(head.contains("up_estimated,up_margin,pages_estimated,pages_margin") && head.ends_with(",sample_text"), "{csv}");
 
     assert_eq!(rows.len(), HOSTS);
     let sample: Vec<_> = rows.iter().filter_map(|(number, probability)| Some((*number as f64, (*probability)?))).collect();
@@ -126,7 +131,8 @@ async fn the_hosts_of_a_portal_are_a_uniform_sample_until_all_were_visited_and_t
         .await;
     assert_eq!(summary(&swarm).await["estimates"]["addresses"], 0);
     let by_rows: Value = serde_json::from_str(&said(&swarm, &["results", "--by", "status,rule", "--json"]).await).unwrap();
-    assert_eq!(by_rows["sample"]["addresses"], 0);
+    assert_eq!((&by_rows["sample"]["addresses"], &by_rows["estimates"]["addresses"]), (&0.into(), &0.into()));
+    assert!(by_rows["cells"].as_array().unwrap().iter().all(|cell| cell["estimates"].is_null()), "{by_rows}");
     assert!(!said(&swarm, &["results"]).await.contains('±'), "what was counted is not estimated");
     assert!(probabilities(&swarm).await.values().all(|probability| *probability == Some(1.0)));
     assert!(swarm.stop().await);

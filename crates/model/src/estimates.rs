@@ -18,6 +18,28 @@ const Z: f64 = 1.96;
 /// The largest number that is taken over from a member: sums of such stay finite.
 const MAX_SUM: f64 = 1e150;
 
+/// Fewer hosts than so many say nothing of how far others differ.
+const MIN_SPREAD: u64 = 10;
+
+/// A figure of visited hosts: how many they are, its sum and its sum of squares.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sampled {
+    /// How many hosts.
+    pub hosts: u64,
+    /// Their sum.
+    pub sum: f64,
+    /// The sum of their squares.
+    pub squares: f64,
+}
+
+impl Sampled {
+    fn mean_and_variance(&self) -> (f64, f64) {
+        let n = self.hosts as f64;
+        let mean = self.sum / n;
+        (mean, ((self.squares - n * mean * mean) / (n - 1.0)).max(0.0))
+    }
+}
+
 /// The estimate of one sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Estimate {
@@ -61,6 +83,21 @@ impl Estimate {
         Estimate { more: hosts * having / n - counted as f64, variance, ..Estimate::default() }
     }
 
+    /// Of a sum over those hosts of a stratum that have a property which is not known of a host before it is visited, as `having` of those
+    /// visited do: these are their sum and sum of squares, and `counted` is what is in the totals. The error is that of their number, as in
+    /// [`Estimate::of_share`], together with that of their mean, and as much wider as Student's distribution is than the normal one. The spread
+    /// of few says nothing: then it is that of all visited.
+    pub fn of_part(hosts: u64, having: &Sampled, visited: &Sampled, counted: f64) -> Estimate {
+        let (hosts, n) = (hosts as f64, visited.hosts as f64);
+        let spread = if having.hosts < MIN_SPREAD { visited } else { having };
+        let (mean, variance) = spread.mean_and_variance();
+        let wider = 1.0 + (Z * Z + 1.0) / (2.0 * (spread.hosts as f64 - 1.0));
+        let share = (having.hosts as f64 + 2.0) / (n + 4.0);
+        let of_one = share * (1.0 - share) * mean * mean + share * variance;
+        let variance = (hosts * hosts * (1.0 - n / hosts) * of_one * wider / (n - 1.0)).max(0.0);
+        Estimate { more: hosts * having.sum / n - counted, variance, ..Estimate::default() }
+    }
+
     /// Adds another stratum's.
     pub fn add(&mut self, other: &Estimate) {
         self.more += other.more;
@@ -75,6 +112,59 @@ impl Estimate {
 
     fn is_tellable(&self) -> bool {
         self.more.abs() <= MAX_SUM && (0.0..=MAX_SUM).contains(&self.variance)
+    }
+}
+
+/// The estimates of the sums of one cell of a table, or of one value of a split. Servers are estimated only where it is not known before a visit
+/// whether a host is in it; else they are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellEstimates {
+    /// Servers in it.
+    pub servers: Estimate,
+    /// Of these, the ones that would answer with a page.
+    pub up: Estimate,
+    /// HTML pages that would be fetched of them.
+    pub pages: Estimate,
+    /// Size of all their bodies, in bytes.
+    pub page_bytes: Estimate,
+    /// Accessibility failures that would be detected in them; of a rule those of this rule alone.
+    pub detected_failures: Estimate,
+    /// Hosts that are in it, or may be, at addresses of which so few were visited that nothing can be said of the others.
+    pub not_estimated: u64,
+}
+
+impl CellEstimates {
+    /// What the estimates of a cell come to where nothing is estimated: what was counted.
+    pub fn counted(counts: &Counts) -> CellEstimates {
+        let mut estimates = CellEstimates::default();
+        estimates.settle(counts);
+        estimates
+    }
+
+    /// One of them in words: the number alone if it is certain; where nothing is said of some hosts it may be more.
+    pub fn told(&self, of: impl Fn(&CellEstimates) -> Estimate) -> String {
+        let estimate = of(self);
+        let told = if estimate.variance == 0.0 { estimate.estimated.to_string() } else { estimate.to_string() };
+        if self.not_estimated > 0 { format!("{told} or more") } else { told }
+    }
+
+    /// Adds those of another stratum.
+    pub fn add(&mut self, other: &CellEstimates) {
+        self.servers.add(&other.servers);
+        self.up.add(&other.up);
+        self.pages.add(&other.pages);
+        self.page_bytes.add(&other.page_bytes);
+        self.detected_failures.add(&other.detected_failures);
+        self.not_estimated = self.not_estimated.saturating_add(other.not_estimated);
+    }
+
+    /// Says what they come to beside what was counted.
+    pub fn settle(&mut self, counts: &Counts) {
+        self.servers.settle(counts.servers);
+        self.up.settle(counts.up);
+        self.pages.settle(counts.pages);
+        self.page_bytes.settle(counts.page_bytes);
+        self.detected_failures.settle(counts.detected_failures);
     }
 }
 
@@ -147,9 +237,15 @@ impl Estimates {
         }
     }
 
+    /// What the sums come to, in words; none if nothing is estimated.
+    pub fn totals(&self) -> Option<String> {
+        let Estimates { hosts, not_estimated, up, pages, page_bytes, .. } = self;
+        (not_estimated < hosts).then(|| format!("{up} servers up, {pages} pages, {page_bytes} bytes of pages"))
+    }
+
     /// What was estimated, from what, in words; none if all is counted.
     pub fn sentence(&self) -> Option<String> {
-        let Estimates { addresses, hosts, sampled, not_estimated, up, pages, page_bytes, .. } = self;
+        let Estimates { addresses, hosts, sampled, not_estimated, .. } = self;
         let places = format!(
             "{} at {} with many",
             counted(*hosts, "host"),
@@ -161,8 +257,7 @@ impl Estimates {
                 format!("{sampled} of {places} were visited so far, in random order; nothing is estimated of {rest} where too few were")
             }
         };
-        let more = format!("{up} servers up, {pages} pages, {page_bytes} bytes of pages");
-        self.is_any().then(|| if sampled > &0 { format!("estimated: {more}; {so_far}") } else { so_far })
+        self.is_any().then(|| self.totals().map_or(so_far.clone(), |totals| format!("estimated: {totals}; {so_far}")))
     }
 
     /// The estimate of how many servers have this value, if there is one.
@@ -196,6 +291,23 @@ mod tests {
         let mut all = Estimate::of_share(100, 100, 30, 30);
         all.settle(30);
         assert_eq!((all.estimated, all.margin), (30, 0), "nothing is uncertain where all were visited");
+    }
+
+    #[test]
+    fn a_part_that_few_or_none_of_those_visited_have_is_not_said_to_be_sure() {
+        let visited = Sampled { hosts: 100, sum: 300.0, squares: 1_000.0 };
+        let all = Estimate::of_part(1_000, &visited, &visited, 300.0);
+        let whole = Estimate::of_sum(1_000, 100, 300.0, 1_000.0, 300.0);
+        assert!(all.more == whole.more && (1.0..1.3).contains(&(all.variance / whole.variance)), "{all:?} {whole:?}");
+        let mut none = Estimate::of_part(1_000, &Sampled::default(), &visited, 0.0);
+        none.settle(0);
+        assert!(none.estimated == 0 && none.margin > 50, "{none}: others may have it");
+        let half = Sampled { hosts: 50, sum: 150.0, squares: 500.0 };
+        let mut part = Estimate::of_part(1_000, &half, &visited, 150.0);
+        part.settle(150);
+        // 1000 · √(0.9 · (0.25 · 9 + 0.5 · 1.0204) · (1 + 4.8416 / 98) / 99) · 1.96 = 318.1
+        assert_eq!((part.estimated, part.margin), (1_500, 319));
+        assert_eq!(Estimate::of_part(100, &half, &Sampled { hosts: 100, ..visited }, 150.0).variance, 0.0, "all were visited");
     }
 
     #[test]

@@ -224,6 +224,26 @@ impl Counts {
 }
 
 impl Counts {
+    /// Whether anything is less than in others of what only a completed run, or an end of what is counted, takes away.
+    pub fn is_less_than(&self, than: &Counts) -> bool {
+        let figures = |counts: &Counts| {
+            [
+                counts.servers,
+                counts.up,
+                counts.pages,
+                counts.requests,
+                counts.bytes,
+                counts.page_bytes,
+                counts.external_hosts,
+                counts.external_urls,
+                counts.external_domains,
+                counts.evaluated,
+                counts.detected_failures,
+            ]
+        };
+        figures(self).iter().zip(figures(than)).any(|(these, those)| *these < those)
+    }
+
     /// What the servers' pages link to elsewhere, in words. These are sums over servers: a host that two servers name counts twice.
     pub fn external(&self) -> String {
         let (urls, hosts, domains) = (self.external_urls, self.external_hosts, self.external_domains);

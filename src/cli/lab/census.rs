@@ -22,7 +22,7 @@ After each run every report is asked for (results with all splits and cross-tabl
 text, JSON and CSV; the five reports; export of servers, pages, links and history, as Parquet, too; survey show; trend; why) and compared with a \
 reference that the web's generator computes. Measured times are not compared, nor are export placement and events, and reports as HTML and \
 SVG. Totals are asked for five times a second: as JSON at four members, and as text, as CSV and by the page's way at one of them, in turn. They \
-may fall by what completed runs explain. The servers' logs say what was asked for: \
+may fall by what completed runs explain; when after the last run a host is denied, one opted out and a survey ended, what is on record stays, and they may not fall at all. The servers' logs say what was asked for: \
 each page once a run, robots.txt once a run (where it answers 500 each owner tries three times), and nothing but probes besides; what was asked for within \
 10 s of the end of a daemon may be asked for again.
 

@@ -2,6 +2,7 @@
 
 use super::weights::weight_of;
 use crate::cli::{in_part::InPart, survey::OffRecord};
+use nearcrawl_core::report::RowEstimates;
 use nearcrawl_model::{
     access_point::AccessPoint,
     record::{RunState, ServerRecord},
@@ -74,6 +75,7 @@ pub struct Gathered {
     /// Servers on record that are not in the survey.
     others: u64,
     in_part: InPart,
+    estimates: RowEstimates,
     /// The site trees on record, if the report is of a survey.
     pub trees: BTreeSet<Host>,
     /// What there is of the survey's list besides, if whoever was asked tells it.
@@ -100,7 +102,7 @@ impl Gathered {
             return None;
         };
         let record = &row.record;
-        self.in_part.enter(record.address, row.place.inclusion_probability);
+        self.note(record, row.place.inclusion_probability);
         if self.survey.is_some() {
             self.trees.extend([record.tree.clone(), record.host.without_www()]);
         }
@@ -111,6 +113,12 @@ impl Gathered {
         self.last = self.last.max(record.last_visit_at);
         *self.members.entry(owner).or_default() += 1;
         Some(row)
+    }
+
+    /// Counts a server where not all hosts of an address were visited.
+    pub fn note(&mut self, record: &ServerRecord, inclusion_probability: Option<f64>) {
+        self.in_part.enter(record.address, inclusion_probability);
+        self.estimates.enter(record, inclusion_probability);
     }
 
     /// For people.
@@ -144,7 +152,8 @@ impl Gathered {
             None => "none: all servers on record".to_owned(),
         };
         let facts = [("time span", span), ("run", runs), ("coverage", coverage), ("hierarchy", hierarchy), ("survey", survey)];
-        facts.into_iter().chain(self.sample().map(|sample| ("sample", sample))).collect()
+        let estimated = self.estimates.estimates().totals().map(|totals| ("estimated", totals));
+        facts.into_iter().chain(self.sample().map(|sample| ("sample", sample))).chain(estimated).collect()
     }
 
     /// What stands for hosts that were not visited; none if all were.
@@ -164,6 +173,7 @@ impl Gathered {
     pub fn data(&self) -> Map<String, Value> {
         let value = json!({
             "sample": self.in_part.counts(),
+            "estimates": self.estimates.estimates(),
             "first_visit_at": self.first.map(|at| at.to_string()),
             "last_visit_at": self.last.map(|at| at.to_string()),
             "runs": self.runs.iter().collect::<Vec<_>>(),

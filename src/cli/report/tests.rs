@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::cli::{chart::Chart, table::Style};
-use nearcrawl_model::{access_point::AccessPoint, record::ServerStatus};
+use nearcrawl_model::{
+    access_point::AccessPoint,
+    record::{RunState, ServerRecord, ServerStatus},
+};
 use nearcrawl_page::evaluation::{Limits, evaluate};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -218,6 +221,23 @@ fn reports_say_how_many_hosts_of_how_many_were_visited_at_large_addresses() {
     assert!(said.starts_with("2 of 4 hosts at 2 addresses with many were visited so far, in random order"), "{said}");
     assert!(said.contains("1 of them are where too few were visited"), "{said}");
     assert_eq!(gathered.data()["sample"], json!({ "addresses": 2, "hosts": 4, "sampled": 2, "not_estimated": 1 }));
+    assert!(gathered.facts().iter().all(|(name, _)| *name != "estimated"), "too few were visited");
+    let mut gathered = Gathered::of(60, None);
+    for (number, mut row) in with_a_portal(1).into_iter().enumerate() {
+        row.record.address = (number >= 60).then(|| "192.0.2.8".parse().unwrap());
+        gathered.note(&row.record, Some(if number < 60 { 1.0 } else { 0.12 }));
+    }
+    let unvisited = with_a_portal(1).remove(60).record;
+    for number in 0..880 {
+        let (host, address) = (format!("u{number}.ke").parse().unwrap(), "192.0.2.8".parse().ok());
+        let record = ServerRecord { host, address, status: ServerStatus::Waiting, state: RunState::Running, pages: 0, ..unvisited.clone() };
+        gathered.note(&record, None);
+    }
+    let said = gathered.facts().into_iter().find(|(name, _)| *name == "estimated").unwrap().1;
+    let up = &gathered.data()["estimates"]["up"];
+    assert!(said.starts_with(&format!("{} ± {} servers up, ", up["estimated"], up["margin"])), "{said}");
+    let (estimated, margin) = (up["estimated"].as_u64().unwrap(), up["margin"].as_u64().unwrap());
+    assert!(margin > 0 && estimated.abs_diff(354) <= 2 * margin, "{said}");
     let whole = Gathered::of(1, None);
     assert!(whole.facts().iter().all(|(name, _)| *name != "sample"));
 }

@@ -4,12 +4,13 @@ use super::SurveyFilter;
 use crate::cli::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
-    in_part::{InPart, InPartCounts},
+    in_part::InPartCounts,
+    last_whole::{Standing, Sums},
     owners::Source,
     walk::{each_row, not_whole},
 };
 use futures::{StreamExt, stream};
-use nearcrawl_core::report::RowTally;
+use nearcrawl_core::report::{RowTally, SplitEstimates};
 use nearcrawl_model::{
     access_point::AccessPoint,
     record::{RunState, ServerRecord, ServerStatus},
@@ -19,7 +20,7 @@ use nearcrawl_model::{
     url::Host,
     view::{WhyView, counted},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -27,7 +28,7 @@ use std::{
 use tokio::time::{Instant, timeout_at};
 
 /// The totals of a survey.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SurveyResults {
     /// What it is called.
     pub survey: String,
@@ -45,8 +46,27 @@ pub struct SurveyResults {
     pub owners: BTreeMap<String, u64>,
     /// The sums for each label, as in `sector=university`: a server with two values of a label counts for both.
     pub labels: BTreeMap<String, Counts>,
-    /// The sums.
+    /// The sums, with estimates of what they come to with the hosts of crowded addresses that were not visited.
     pub summary: Summary,
+    /// The same by split and value, labels among them: of the values of which not all is counted.
+    pub estimates_by: SplitEstimates,
+    /// Whether these are the newest sums.
+    #[serde(flatten)]
+    pub standing: Standing,
+}
+
+impl Sums for SurveyResults {
+    fn missing(&self) -> &[String] {
+        &self.missing_text
+    }
+
+    fn total(&self) -> &Counts {
+        &self.summary.total
+    }
+
+    fn standing(&mut self) -> &mut Standing {
+        &mut self.standing
+    }
 }
 
 /// What is read of all owners.
@@ -83,9 +103,8 @@ async fn walk(
 
 /// The totals of a survey.
 pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) -> Result<SurveyResults, CommandError> {
-    let (mut waiting, mut in_part) = (BTreeSet::new(), InPart::default());
+    let mut waiting = BTreeSet::new();
     let see = |row: &ServerRow| {
-        in_part.enter(row.record.address, row.inclusion_probability);
         let ServerRecord { host, waiting: urls, held_back, .. } = &row.record;
         let waits = *urls > 0 || held_back.is_any();
         // Of two rows of one server the later one counts, as in the sums.
@@ -105,21 +124,24 @@ pub async fn results(member: Option<&str>, api: &ApiArgs, survey: &SurveyRef) ->
         return Err(CommandError::new(Exit::Data, format!("no server on record belongs to a survey {survey}"))
             .hint("`nearcrawl survey list` shows the surveys that a daemon knows of"));
     }
+    let (summary, estimates_by) = rows.summary();
     Ok(SurveyResults {
         survey: survey.to_string(),
         creator,
         all_owners_answered: missing.is_empty(),
         missing_text: missing,
         servers_waiting: waiting.len() as u64,
-        sample: in_part.counts(),
+        sample: InPartCounts::from(&summary.estimates),
         owners,
         labels: rows.labels(),
-        summary: rows.summary().clone(),
+        summary,
+        estimates_by,
+        standing: Standing::default(),
     })
 }
 
 impl SurveyResults {
-    /// Who answered, what is of first runs, what waits, and where only a part was visited; in words.
+    /// Whether these are the newest sums, who answered, what is of first runs, and what waits; in words.
     pub fn freshness(&self) -> String {
         let total = &self.summary.total;
         let told = if self.all_owners_answered {
@@ -133,7 +155,7 @@ impl SurveyResults {
             1 => format!("1 URL waits at {servers}"),
             urls => format!("{urls} URLs wait at {servers}"),
         });
-        [Some(told), total.first_runs(), waiting, self.sample.of_sums()].into_iter().flatten().collect::<Vec<_>>().join("; ")
+        [self.standing.sentence(), Some(told), total.first_runs(), waiting].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }
 

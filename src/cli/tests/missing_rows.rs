@@ -63,6 +63,7 @@ impl Daemon {
     async fn serve(daemon: Arc<Daemon>) -> (String, JoinHandle<()>) {
         let router = Router::new()
             .route("/api/servers/owners", get(async |State(daemon): State<Arc<Daemon>>| daemon.owners()))
+            .route("/api/status", get(async || Json(json!({"swarm": "a1", "access_point": access_point(1)}))))
             .route("/api/{what}/{rows}", get(Daemon::rows))
             .with_state(daemon);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -165,6 +166,59 @@ async fn numbers_without_the_rows_of_a_member_say_so_and_end_with_69() {
     // Whether those that are missing have such a run is not known.
     let unknown = type_in(&format!("results --run 7 {api}")).await.unwrap_err();
     assert_eq!(unknown.exit, Exit::Unavailable, "{unknown}");
+    serving.abort();
+}
+
+/// What `results` prints, with sums kept in this directory.
+async fn told_keeping(directory: &std::path::Path, line: &str) -> (String, Option<CommandError>) {
+    let parsed = Cli::try_parse_from(["nearcrawl"].into_iter().chain(line.split_whitespace())).unwrap().command;
+    let Command::Results(mut args) = parsed else { panic!("{line}") };
+    args.kept = Some(directory.to_owned());
+    results::results(&args, Style::Plain).await.unwrap_or_else(|why| panic!("{line}: {why}"))
+}
+
+#[tokio::test]
+async fn while_a_dead_member_is_replaced_the_last_whole_sums_answer_with_their_age() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = || LINES.into_iter().filter(|(line, _)| line.contains("--survey"));
+    for (line, _) in lines() {
+        let (api, serving) = Daemon::start(Second::TakenOver).await;
+        let (text, failure) = told_keeping(directory.path(), &format!("{line} --json {api}")).await;
+        let told: Value = serde_json::from_str(&text).unwrap();
+        assert!(failure.is_none() && told["consistent_age_ms"].is_null() && told["in_transition_text"].is_null(), "{line}: {told}");
+        serving.abort();
+    }
+    let (api, serving) = Daemon::start(Second::Dead).await;
+    let asked = lines().flat_map(|(line, place)| ["--json", "", "--csv"].map(|form| (line, place, form)));
+    let all = join_all(asked.map(async |(line, place, form)| {
+        let (text, failure) = told_keeping(directory.path(), &format!("{line} {form} {api}")).await;
+        (place, form, text, failure)
+    }));
+    for (place, form, text, failure) in all.await {
+        assert_eq!(failure, None, "{text}");
+        match form {
+            "--json" => {
+                let told: Value = serde_json::from_str(&text).unwrap();
+                assert_eq!((told.pointer(place), &told["all_owners_answered"]), (Some(&ALL.into()), &Value::Bool(true)), "{told}");
+                assert!(told["consistent_age_ms"].as_u64().is_some_and(|age| age <= 60_000), "{told}");
+                assert!(told["in_transition_text"].as_str().unwrap().contains("it does not answer"), "{told}");
+            }
+            "--csv" => {
+                let mut reader = csv::Reader::from_reader(text.as_bytes());
+                let at = reader.headers().unwrap().iter().position(|name| name == "consistent_age_ms").unwrap();
+                assert!(reader.records().all(|row| row.unwrap()[at].parse::<u64>().is_ok()), "{text}");
+                assert!(text.contains("it does not answer") && text.contains(",true,"), "{text}");
+            }
+            _ => {
+                let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(words.contains(&format!("{ALL} servers")), "{text}");
+                assert!(words.contains("in transition: last consistent totals, as they were "), "{text}");
+            }
+        }
+    }
+    // Another question was not asked while all rows were there.
+    let (_, failure) = told_keeping(directory.path(), &format!("results --survey universities --by tld,rule {api}")).await;
+    assert_eq!(failure.map(|why| why.exit), Some(Exit::Unavailable));
     serving.abort();
 }
 

@@ -99,7 +99,8 @@ impl LinkFilter {
     }
 
     /// A journal is read: to which hosts its links led in the last day counts towards the limits of their domains, so that these go on where
-    /// they were after a restart, and come along with a subnet. What the runs before it led to is not new.
+    /// they were after a restart, and come along with a subnet. What the runs before it led to is not new; when that was the journal of
+    /// the run before says, which is read first if it is there.
     pub(super) fn recall(&mut self, cx: &Context, entries: &[JournalEntry]) {
         if cx.settings.new_hosts.per_domain == 0 {
             return;

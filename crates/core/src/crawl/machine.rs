@@ -241,6 +241,8 @@ impl Crawl {
         self.fetches.rest(site.address, cx.now.moment.after(rest));
         self.sites.await_seen_set(number, key.host.clone());
         self.to_release |= site.held.counts().is_any();
+        // The run before may be of today, too: this one names what that led to by fingerprints only.
+        previous.iter().for_each(|previous| self.links.recall(cx, &previous.entries));
         self.links.recall(cx, &copy.entries);
         self.sites.insert(site);
         cx.signal(Signal::SiteChanged(key.host.clone()));

@@ -9,7 +9,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     claim::Claim,
     subnet::Subnet,
-    summary::{Counts, RollUp},
+    summary::RollUp,
     time::{Millis, Moment},
 };
 use std::{
@@ -61,25 +61,6 @@ impl Change {
     fn is_too_old(&self, now: Moment) -> bool {
         now.since(self.begun) > KEPT
     }
-}
-
-/// Whether totals are less than others in any of what only a completed run, or an end of what is counted, takes away.
-fn is_less(totals: &RollUp, than: &RollUp) -> bool {
-    let (totals, than) = (&totals.summary.total, &than.summary.total);
-    let figures: [fn(&Counts) -> u64; 11] = [
-        |counts| counts.servers,
-        |counts| counts.up,
-        |counts| counts.pages,
-        |counts| counts.requests,
-        |counts| counts.bytes,
-        |counts| counts.page_bytes,
-        |counts| counts.external_hosts,
-        |counts| counts.external_urls,
-        |counts| counts.external_domains,
-        |counts| counts.evaluated,
-        |counts| counts.detected_failures,
-    ];
-    figures.iter().any(|figure| figure(totals) < figure(than))
 }
 
 /// Of every member the totals that answer.
@@ -177,7 +158,7 @@ impl Consistent {
             known.behind.get_or_insert(now);
         }
         let too_old = known.behind.is_some_and(|since| now.since(since) > KEPT);
-        let falls = known.shown.as_ref().is_some_and(|(shown, _)| is_less(&heard.0, shown));
+        let falls = known.shown.as_ref().is_some_and(|(shown, _)| heard.0.summary.total.is_less_than(&shown.summary.total));
         let newest_answers = too_old || (!known.fitted && !falls);
         if newest_answers {
             known.shown = Some(heard.clone());

@@ -8,7 +8,8 @@
 //! * `activity`: what it is doing, why it is not doing more, and whether anything is left to do
 //! * `status`: the numbers; `counters`: what was done since the start; `events`: which delegations and hand-overs ended lately
 //! * `journal_rows`: visits and links, as readers are told them
-//! * [`RowTally`]: what rows of servers come to, whoever owns them; [`RowTable`]: the same by one or two splits
+//! * [`RowTally`]: what rows of servers come to, whoever owns them; [`RowTable`]: the same by one or two splits; `crowds`: what those say of
+//!   hosts that were not visited
 //! * `why`: why something is crawled, by whom and when; `never_contacted`: why it is by no member
 //! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
@@ -19,6 +20,7 @@ mod consistent;
 mod contribution;
 pub(crate) mod counters;
 mod cross_tables;
+mod crowds;
 mod distinct;
 pub(crate) mod events;
 pub mod journal_rows;
@@ -40,7 +42,7 @@ pub use consistent::KEPT;
 pub use counters::Counters;
 pub(crate) use machine::{BesidesSums, Report};
 pub use row_table::RowTable;
-pub use rows::RowTally;
+pub use rows::{RowEstimates, RowTally, SplitEstimates};
 pub use status::Outside;
 pub(crate) use tally::oldest_told;
 pub use view::View;

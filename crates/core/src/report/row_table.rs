@@ -1,7 +1,11 @@
 //! Tables by one or two splits, for a reader that sums the rows of servers itself.
 
-use super::tally::{Whereabouts, counts_of, values_of};
+use super::{
+    crowds::{Crowds, InCell, Standing, is_known_before},
+    tally::{Whereabouts, counts_of, values_of},
+};
 use nearcrawl_model::{
+    estimates::{CellEstimates, Estimates},
     record::ServerRecord,
     server_rows::ServerRow,
     split::{NO_LABEL, NONE_DETECTED, NOT_EVALUATED, Split},
@@ -29,6 +33,8 @@ struct Row {
     counts: Counts,
     /// In the order of the splits.
     values: Vec<Values>,
+    /// At an address with many hosts of which not all were visited.
+    standing: Option<Standing>,
 }
 
 impl RowTable {
@@ -53,7 +59,7 @@ impl RowTable {
             Split::Label => labels.iter().map(|label| (label.clone(), None)).collect(),
             Split::Rule => rules_of(&row.record),
         });
-        let entered = Row { rank, counts: counts_of(&row.record), values: values.collect() };
+        let entered = Row { rank, counts: counts_of(&row.record), values: values.collect(), standing: Standing::of_row(row) };
         self.rows.insert(row.record.host.clone(), entered);
     }
 
@@ -66,21 +72,58 @@ impl RowTable {
     /// cells by label or rule do not add up to the total; of a rule the detected failures are those of this rule alone.
     pub fn cells(&self) -> BTreeMap<Vec<String>, Counts> {
         let mut cells = BTreeMap::<Vec<String>, Counts>::new();
+        for InCell { cell, counts, .. } in self.rows.values().flat_map(|row| self.cells_of(row)) {
+            cells.entry(cell).or_default().add(&counts);
+        }
+        cells
+    }
+
+    /// The sums over all servers.
+    pub fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        self.rows.values().for_each(|row| total.add(&row.counts));
+        total
+    }
+
+    /// What the sums come to where not all hosts of an address were visited: over all servers, and in these cells; none in those of which all
+    /// is counted.
+    pub fn estimates(&self, cells: &BTreeMap<Vec<String>, Counts>) -> (Estimates, BTreeMap<Vec<String>, CellEstimates>) {
+        let mut crowds = Crowds::default();
         for row in self.rows.values() {
-            let mut combined = vec![(Vec::new(), row.counts)];
-            for values in &row.values {
-                let with = |(before, counts): &(Vec<String>, Counts)| {
-                    let (before, counts) = (before.clone(), *counts);
-                    values.iter().map(move |(value, failures)| {
-                        let names = before.iter().chain([value]).cloned().collect();
-                        (names, Counts { detected_failures: failures.unwrap_or(counts.detected_failures), ..counts })
-                    })
-                };
-                combined = combined.iter().flat_map(with).collect();
+            if let Some(standing) = &row.standing {
+                crowds.enter(standing, &row.counts, self.cells_of(row));
             }
-            for (values, counts) in combined {
-                cells.entry(values).or_default().add(&counts);
-            }
+        }
+        let settled = |(cell, counts): (&Vec<String>, &Counts)| {
+            let mut estimates = crowds.cell(cell)?;
+            estimates.settle(counts);
+            Some((cell.clone(), estimates))
+        };
+        let mut all = crowds.all();
+        all.settle(&self.total(), &BTreeMap::new());
+        (all, cells.iter().filter_map(settled).collect())
+    }
+
+    /// The cells that a row counts in.
+    fn cells_of(&self, row: &Row) -> Vec<InCell> {
+        let mut cells = vec![InCell { cell: Vec::new(), known: Vec::new(), counts: row.counts }];
+        for (split, values) in self.by.iter().zip(&row.values) {
+            let is_known = match split {
+                Split::By(dimension) => is_known_before(*dimension),
+                Split::Label => true,
+                Split::Rule => false,
+            };
+            let with = |before: &InCell| {
+                let before = before.clone();
+                values.iter().map(move |(value, failures)| {
+                    let InCell { mut cell, mut known, counts } = before.clone();
+                    cell.push(value.clone());
+                    // What is not known keeps its place, so that the values of two splits are not taken for each other.
+                    known.push(if is_known { value.clone() } else { String::new() });
+                    InCell { cell, known, counts: Counts { detected_failures: failures.unwrap_or(counts.detected_failures), ..counts } }
+                })
+            };
+            cells = cells.iter().flat_map(with).collect();
         }
         cells
     }

@@ -21,7 +21,7 @@ use std::{
 pub(crate) const SMALL: usize = 64;
 
 /// So many have to be visited before anything is said of the others.
-const MIN_SAMPLED: u64 = 10;
+pub(super) const MIN_SAMPLED: u64 = 10;
 
 /// What is not known before a host is visited.
 const ESTIMATED: [Dimension; 6] =

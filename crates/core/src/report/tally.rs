@@ -69,7 +69,7 @@ pub(super) fn counts_of(record: &ServerRecord) -> Counts {
 }
 
 /// Whether it is known what a server is: its answers say so, or nothing is asked any more.
-fn is_visited(record: &ServerRecord) -> bool {
+pub(super) fn is_visited(record: &ServerRecord) -> bool {
     let is_over = record.known > 0 && !matches!(record.state, RunState::Running | RunState::PausedByBudget);
     record.status != ServerStatus::Waiting || is_over
 }
@@ -146,6 +146,11 @@ impl Tally {
     /// The probability with which a host is in the sample that estimates rest on; none if it is not.
     pub(crate) fn inclusion_probability(&self, host: &Host) -> Option<f64> {
         self.strata.inclusion_probability(host, self.sites.get(host)?)
+    }
+
+    /// What each site adds to the sums.
+    pub(super) fn sites(&self) -> &BTreeMap<Host, Contribution> {
+        &self.sites
     }
 
     /// The sums over all our sites.

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::demo::asking::Asker;
 use nearcrawl_model::view::counted;
+use serde_json::Value;
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -41,6 +42,12 @@ const OLD_ENOUGH: Duration = Duration::from_secs(40);
 
 /// The report on servers that are visited again.
 const REVISITED: &str = "export servers, amid a re-visit";
+
+/// The report on totals after the last run, when something is denied, opted out and ended.
+const AFTER_NOES: &str = "results, after a deny and a no";
+
+/// For how long totals are asked for after each of these.
+const WATCHED: Duration = Duration::from_secs(4);
 
 /// An event in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +85,7 @@ impl Course {
     pub(super) fn new(world: Arc<World>, reference: Reference, servers: Servers, swarm: Swarm, watch: Watch, asker: Asker) -> Course {
         let plan = world.plan;
         let due = CHECKS.iter().filter(|(name, _)| is_due(name, plan.runs)).map(|(name, _)| *name);
-        let reports = due.chain((plan.runs > 1).then_some(REVISITED)).map(Report::new).collect();
+        let reports = due.chain((plan.runs > 1).then_some(REVISITED)).chain([AFTER_NOES]).map(Report::new).collect();
         Course {
             begun: Instant::now(),
             plan,
@@ -117,6 +124,7 @@ impl Course {
             self.watch.run_is_over(self.reference.run(run));
             self.compare(run).await?;
         }
+        self.say_no().await?;
         Ok(self.outcome())
     }
 
@@ -379,6 +387,53 @@ impl Course {
         let rows: u64 = self.reports.iter().map(|report| report.rows).sum();
         self.say(&format!("reports after run {run}: {} compared so far, {wrong} wrong", counted(rows, "row")));
         Ok(())
+    }
+
+    /// A host is denied by all, one is opted out, and a survey ends. None of these takes away what is on record: the watch sees no total fall,
+    /// and in the end the totals are those of the last run.
+    async fn say_no(&mut self) -> Result<(), CensusError> {
+        let run = self.plan.runs;
+        let mut up = self.reference.run(run).servers.values().filter(|server| server.status == "up" && server.fetched > 1);
+        let Some((denied, opted_out)) = up.next().zip(up.next()).map(|(one, other)| (one.host.clone(), other.host.clone())) else {
+            return Ok(());
+        };
+        let survey = self.world.studies()[0].name;
+        self.swarm.deny(&denied).await?;
+        self.all_say(&["why", &denied], |said| said["answer_text"].to_string().contains(" denies ")).await;
+        tokio::time::sleep(WATCHED).await;
+        self.swarm.ask(0, &["opt-out", "add", &opted_out, "--proof", "order"]).await?;
+        let is_listed =
+            |said: &Value| said.as_array().into_iter().flatten().any(|view| view["subject"] == *opted_out && view["in_force"] == true);
+        self.all_say(&["opt-out", "list"], is_listed).await;
+        tokio::time::sleep(WATCHED).await;
+        self.swarm.ask(0, &["survey", "end", survey]).await?;
+        self.all_say(&["survey", "show", survey], |said| said["survey"]["state"] == "ended").await;
+        tokio::time::sleep(WATCHED).await;
+        self.say(&format!("{denied} was denied, {opted_out} opted out, and the survey {survey} has ended"));
+        let (begun, mut compared) = (Instant::now(), Compared::default());
+        while !self.all_told(run).await {
+            if begun.elapsed() > LAG {
+                compared.wrong("", AFTER_NOES, "the totals of the last run", "others, or none that are exact");
+                break;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        compared.rows += self.swarm.running().len() as u64;
+        self.reports
+            .iter_mut()
+            .filter(|report| report.name == AFTER_NOES)
+            .for_each(|report| report.enter(run, compared.rows, compared.wrong.clone()));
+        Ok(())
+    }
+
+    /// Waits until every member's answer to a command, as JSON, is as it has to be.
+    async fn all_say(&self, arguments: &[&str], is_so: impl Fn(&Value) -> bool) {
+        let begun = Instant::now();
+        for number in self.swarm.running() {
+            while !self.swarm.json(number, arguments).await.is_ok_and(|said| is_so(&said)) && begun.elapsed() < LAG {
+                tokio::time::sleep(LOOK_EVERY / 4).await;
+            }
+        }
     }
 
     fn outcome(&self) -> Outcome {

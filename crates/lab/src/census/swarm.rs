@@ -19,6 +19,9 @@ use std::{net::Ipv4Addr, path::Path, path::PathBuf, sync::Arc, time::Duration};
 const TIMERS: &str = "dead_after = \"15s\"\nlease = \"10s\"\nvote_after = \"5s\"\nping_interval = \"1s\"\nping_timeout = \"800ms\"\n\
     suspicion_timeout = \"3s\"\n";
 
+/// How old a configuration has to be before a daemon takes it over while it runs.
+const SETTLED: Duration = Duration::from_millis(600);
+
 /// What the daemons' configuration says of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Habits {
@@ -37,6 +40,9 @@ pub(crate) struct Swarm {
     snapshot: PathBuf,
     authorities: PathBuf,
     log: Arc<Log>,
+    /// How they are configured, and the host that they deny.
+    habits: Option<Habits>,
+    denied: Option<String>,
 }
 
 impl Swarm {
@@ -54,8 +60,9 @@ impl Swarm {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         common.ask(&arguments).await?;
         let authorities = common.write("authorities.pem", authorities)?;
-        let mut swarm = Swarm { common, daemons: Vec::new(), ends: Vec::new(), world: world.clone(), snapshot, authorities, log };
-        for (address, _) in &world.places.daemons {
+        let (daemons, ends, world) = (Vec::new(), Vec::new(), world.clone());
+        let mut swarm = Swarm { common, daemons, ends, world, snapshot, authorities, log, habits: None, denied: None };
+        for (address, _) in &swarm.world.clone().places.daemons {
             let first = swarm.daemons.first().map(Daemon::multiaddress);
             swarm.daemons.push(swarm.common.prepare(*address, first.as_deref()).await?);
         }
@@ -63,7 +70,8 @@ impl Swarm {
     }
 
     /// Writes all configurations anew: daemons go by them from their next start on.
-    pub(crate) fn configure(&self, habits: Habits) -> Result<(), DaemonError> {
+    pub(crate) fn configure(&mut self, habits: Habits) -> Result<(), DaemonError> {
+        self.habits = Some(habits);
         for daemon in &self.daemons {
             let first = self.daemons.first().filter(|first| first.address != daemon.address).map(Daemon::multiaddress);
             self.common.write(&format!("{}.toml", daemon.address), &self.configuration(daemon.address, first.as_deref(), habits))?;
@@ -79,7 +87,8 @@ impl Swarm {
              [swarm]\nlisten = [\"/ip4/{address}/tcp/{SWARM_PORT}\"]\nbootstrap = [{bootstrap}]\n\n\
              [crawl]\ndepth = {DEPTH}\nrule = \"depth\"\nsource_address = \"{address}\"\nmin_delay = \"30ms\"\ndelay_factor = 2\n\
              allow_ranges = [\"{range}\"]\nports = [{PORT}, {SECURE_PORT}]\nmax_pages_per_run = 0\nmax_parallel_per_subnet = 64\n\
-             revisit = \"{revisit}ms\"\nevaluation = {evaluation}\nmax_new_hosts_per_site = {limit}\nmax_new_hosts_per_domain = 0\n\n\
+             revisit = \"{revisit}ms\"\nevaluation = {evaluation}\nmax_new_hosts_per_site = {limit}\nmax_new_hosts_per_domain = 0\n\
+             deny_hosts = [{denied}]\n\n\
              [scope]\ntlds = [{tlds}]\n\n[dns]\nservers = [\"{dns}\"]\nmin_ttl = \"60s\"\n\n\
              [fetch]\nhead_timeout = \"6s\"\nca_files = [{authorities}]\n\n[hierarchy]\nsnapshot = {snapshot}\n\n\
              [delegation]\nprobe = \"http-head\"\n\n[timers]\n{TIMERS}\n[api]\nlisten = \"{address}:{API_PORT}\"\n",
@@ -89,11 +98,22 @@ impl Swarm {
             revisit = habits.revisit.as_millis(),
             evaluation = habits.evaluation,
             limit = self.world.plan.new_hosts_per_site(),
+            denied = self.denied.as_ref().map(|host| format!("{host:?}")).unwrap_or_default(),
             tlds = tlds.join(", "),
             dns = self.common.name_server,
             authorities = quoted(&self.authorities),
             snapshot = quoted(&self.snapshot),
         )
+    }
+
+    /// Has all deny this host from now on: those that run read their configurations again.
+    pub(crate) async fn deny(&mut self, host: &str) -> Result<(), DaemonError> {
+        self.denied = Some(host.to_owned());
+        self.habits.map_or(Ok(()), |habits| self.configure(habits))?;
+        // A file that has changed a moment ago is not taken over: somebody may be writing it.
+        tokio::time::sleep(SETTLED).await;
+        self.daemons.iter().for_each(Daemon::reload);
+        Ok(())
     }
 
     /// Starts one.

@@ -220,6 +220,14 @@ impl Daemon {
         }
     }
 
+    /// Has it read its configuration's rules on hosts again (SIGHUP).
+    pub fn reload(&self) {
+        if let Some(id) = self.child.as_ref().and_then(Child::id) {
+            // SAFETY: plain system call; the child has not been waited for, so the id is still its own.
+            unsafe { libc::kill(id.cast_signed(), libc::SIGHUP) };
+        }
+    }
+
     /// Kills it as a power cut would (`kill -9`), and waits until the process has ended.
     pub async fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {

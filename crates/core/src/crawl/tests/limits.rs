@@ -46,15 +46,41 @@ impl Played {
 
     /// Another access point that has read these rows of the site's journal an hour later, and the number of the site there.
     fn successor(&self, rows: Vec<JournalEntry>) -> (Played, SiteNumber) {
+        self.successor_with(rows, None)
+    }
+
+    /// The same, with the rows of the run before.
+    fn successor_with(&self, rows: Vec<JournalEntry>, before: Option<Vec<JournalEntry>>) -> (Played, SiteNumber) {
         let key = self.crawl.site(&host("a.ke")).unwrap().key.clone();
+        let previous = before.map(|rows| JournalCopy::new(JournalKey { run: key.run - 1, ..key.clone() }, rows, false));
         let mut successor = Played::new();
         successor.cx.settings = self.cx.settings.clone();
         successor.cx.now = self.cx.now;
         successor.wait(3_600_000);
         let (crawl, cx, replication, others) = successor.others();
-        crawl.begin_from(cx, replication, others, JournalCopy::new(key, rows, false), None, 1);
+        crawl.begin_from(cx, replication, others, JournalCopy::new(key, rows, false), previous, 1);
         let number = successor.crawl.site(&host("a.ke")).unwrap().number;
         (successor, number)
+    }
+
+    /// The next run of the site begins, half a day after the last one: it was asked where the host is before.
+    fn next_run(&mut self) {
+        self.cx.settings.revisit = DAY / 2;
+        self.wait(DAY / 2 + 60_000);
+        let (crawl, cx, replication, others) = self.others();
+        crawl.tick_runs(cx, replication, others);
+        let confirmed = Ok(LocatedHost { host: host("a.ke"), address: address(), valid_for: 60_000 });
+        self.crawl.confirmed(&self.cx, &host("a.ke"), &confirmed);
+        let (crawl, cx, replication, others) = self.others();
+        crawl.tick_runs(cx, replication, others);
+    }
+
+    /// What is known of the run before was read, or is not there.
+    fn run_before_is_read(&mut self, read: Option<PreviousRunRead>) {
+        let (crawl, cx, replication) = (&mut self.crawl, &mut self.cx, &mut self.replication);
+        let site = crawl.site(&host("a.ke")).unwrap();
+        let (number, before) = (site.number, JournalKey { run: site.key.run - 1, ..site.key.clone() });
+        crawl.previous_run_loaded(cx, replication, number, &before, read);
     }
 
     fn record(&self) -> ServerRecord {
@@ -170,6 +196,28 @@ fn the_day_of_a_domain_goes_on_after_a_restart_and_at_a_successor() {
 }
 
 #[test]
+fn the_day_of_a_domain_goes_on_in_the_next_run_of_the_day_also_at_a_successor() {
+    let mut played = Played::in_kenya(NewHostLimits { per_site: 0, per_domain: 3 });
+    played.visit(&hosts("blogs.ke", 0..3));
+    let before = played.rows();
+    played.next_run();
+    played.run_before_is_read(Some(PreviousRunRead { pages: 1, rows: before.len() as u64 }));
+    let rows = played.rows();
+    let (mut successor, number) = played.successor_with(rows, Some(before));
+    successor.crawl.awake(&mut successor.cx, number);
+    // Pages are asked for as if they were new.
+    successor.run_before_is_read(None);
+    successor.rows();
+    successor.wait(60_000);
+    successor.visit(&hosts("blogs.ke", 3..7));
+    let site = successor.crawl.site(&host("a.ke")).unwrap();
+    assert_eq!((site.key.run, site.record.held_back), (2, held(0, 4)), "the first run of the day led to as many as may be");
+    successor.wait(DAY / 2);
+    successor.release();
+    assert_eq!(handed_on(&successor.rows()), hosts("blogs.ke", 3..6), "their day comes");
+}
+
+#[test]
 fn hosts_that_both_limits_hold_back_wait_for_the_second_when_the_first_lets_go() {
     let mut played = Played::in_kenya(NewHostLimits { per_site: 2, per_domain: 3 });
     played.visit(&hosts("blogs.ke", 0..6));
@@ -204,25 +252,15 @@ fn a_successor_has_the_same_wait_and_lets_it_go_when_its_day_comes() {
 #[test]
 fn what_waits_goes_on_waiting_in_the_next_run_in_which_no_known_host_is_new() {
     let mut played = Played::in_kenya(NewHostLimits { per_site: 5, per_domain: 50 });
-    played.cx.settings.revisit = DAY / 2;
     played.visit(&hosts("ke", 0..8));
     played.rows();
     assert_eq!((played.record().run, played.record().held_back), (1, held(3, 0)));
-    // It was asked where the host is before its next run.
-    played.wait(DAY / 2 + 60_000);
-    let (crawl, cx, replication, others) = played.others();
-    crawl.tick_runs(cx, replication, others);
-    let confirmed = Ok(LocatedHost { host: host("a.ke"), address: address(), valid_for: 60_000 });
-    played.crawl.confirmed(&played.cx, &host("a.ke"), &confirmed);
-    let (crawl, cx, replication, others) = played.others();
-    crawl.tick_runs(cx, replication, others);
+    played.next_run();
     let site = played.crawl.site(&host("a.ke")).unwrap();
     assert_eq!((site.key.run, site.record.held_back), (2, held(3, 0)));
-    let (number, whole) = (site.number, played.record());
+    let whole = played.record();
     assert_eq!((whole.run, whole.held_back, whole.state), (1, held(3, 0), RunState::HeldBack), "the last whole run is on record");
-    let (crawl, cx, replication) = (&mut played.crawl, &mut played.cx, &mut played.replication);
-    let before = JournalKey { run: 1, ..crawl.site(&host("a.ke")).unwrap().key.clone() };
-    crawl.previous_run_loaded(cx, replication, number, &before, Some(PreviousRunRead { pages: 1, rows: 3 }));
+    played.run_before_is_read(Some(PreviousRunRead { pages: 1, rows: 3 }));
     let rows = played.rows();
     assert!(
         rows.iter().any(|row| matches!(row, JournalEntry::HeldBack { by: HostLimit::Site, urls } if urls.len() == 3 && urls[0].run == 2))

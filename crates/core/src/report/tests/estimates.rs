@@ -5,19 +5,26 @@ use crate::{
         scheduler::{InLine, place_of},
         site::Site,
     },
-    report::tally::{Tally, Whereabouts},
+    report::{
+        RowTable, RowTally,
+        tally::{Tally, Whereabouts},
+    },
 };
 use nearcrawl_model::{
-    estimates::Estimate,
+    access_point::AccessPoint,
+    estimates::{CellEstimates, Estimate, Estimates},
+    evaluation::{EvaluationCounts, Rule},
     fingerprint::FingerprintKey,
     ids::SiteNumber,
     journal::JournalKey,
     record::{RunState, ServerRecord, ServerStatus},
-    summary::{Dimension, Summary},
+    server_rows::ServerRow,
+    split::Split,
+    summary::{Counts, Dimension, Summary},
     time::WallTime,
     url::Host,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Hosts of an address, the earlier ones larger and of other software than the later ones: whoever took them in the order of discovery would be
 /// far off.
@@ -155,6 +162,195 @@ fn intervals_are_right_where_hosts_are_discovered_while_others_are_visited() {
     });
     assert_right(&right, 100);
 }
+
+/// Rows of servers, and the labels that a survey has for each.
+struct Rows(Vec<(ServerRow, BTreeMap<String, BTreeSet<String>>)>);
+
+/// A survey that has two thirds of the earlier hosts and a third of the later ones: its hosts are others than those of the address.
+fn is_in_survey(portal: &Portal, number: usize) -> bool {
+    number % 3 < if number < portal.hosts.len() / 2 { 2 } else { 1 }
+}
+
+/// The row of a host as its owner tells it, or as it would be if all were visited.
+fn row(portal: &Portal, number: usize, is_visited: bool, inclusion_probability: Option<f64>) -> ServerRow {
+    let mut record = if is_visited { portal.truth(number) } else { portal.unvisited(number) };
+    // Every second one that is up fails a rule, more often on more pages.
+    record.evaluation = (record.pages > 0).then(|| EvaluationCounts {
+        pages: record.pages,
+        failures: (record.pages % 2 == 0).then_some((Rule::PageTitle, record.pages / 2)).into_iter().collect(),
+        ..EvaluationCounts::default()
+    });
+    let (access_point, country, registry) = (AccessPoint([1; 32]), "KE".to_owned(), "afrinic".to_owned());
+    let (organisation, surveys) = ("Portal".to_owned(), Vec::new());
+    ServerRow { access_point, country, registry, organisation, inclusion_probability, surveys, record }
+}
+
+impl Rows {
+    /// The survey's: as the owner tells them, or in truth.
+    fn of_survey(portal: &Portal, is_truth: bool) -> Rows {
+        let waiting: BTreeSet<usize> = portal.line.values().copied().collect();
+        let row = |number: usize| {
+            let told = portal.tally.inclusion_probability(&portal.hosts[number]);
+            let probability = if is_truth { Some(1.0) } else { told };
+            let sector = if number % 2 == 0 { "museum" } else { "university" };
+            let labels = BTreeMap::from([("sector".to_owned(), BTreeSet::from([sector.to_owned()]))]);
+            (row(portal, number, is_truth || !waiting.contains(&number), probability), labels)
+        };
+        Rows((0..portal.known).filter(|number| is_in_survey(portal, *number)).map(row).collect())
+    }
+
+    fn tally(&self) -> RowTally {
+        let mut tally = RowTally::default();
+        self.0.iter().for_each(|(row, labels)| tally.enter(row, labels));
+        tally
+    }
+
+    /// By two splits: the sums of each cell, and what they are said to come to.
+    fn table(&self, by: [Split; 2]) -> (BTreeMap<Vec<String>, Counts>, Estimates, BTreeMap<Vec<String>, CellEstimates>) {
+        let mut table = RowTable::new(by.to_vec());
+        for (row, labels) in &self.0 {
+            table.enter(row, labels.iter().flat_map(|(name, values)| values.iter().map(move |value| format!("{name}={value}"))));
+        }
+        let cells = table.cells();
+        let (all, estimates) = table.estimates(&cells);
+        (cells, all, estimates)
+    }
+}
+
+/// How often the interval of a figure had the true one in it, and how often it was told.
+type Outcomes = BTreeMap<String, (u64, u64)>;
+
+fn note(right: &mut Outcomes, what: String, estimate: &Estimate, truth: u64) {
+    let (right, told) = right.entry(what).or_default();
+    *right += u64::from(is_right(estimate, truth));
+    *told += 1;
+}
+
+/// Notes for each figure of a cell whether the interval has the true one in it.
+fn note_cell(right: &mut Outcomes, name: &str, told: &CellEstimates, truth: &Counts) {
+    let CellEstimates { servers, up, pages, page_bytes, detected_failures, not_estimated } = told;
+    assert_eq!(*not_estimated, 0, "{name}");
+    for (what, estimate, truth) in [
+        ("servers", servers, truth.servers),
+        ("up", up, truth.up),
+        ("pages", pages, truth.pages),
+        ("page bytes", page_bytes, truth.page_bytes),
+        ("failures", detected_failures, truth.detected_failures),
+    ] {
+        note(right, format!("{name}: {what}"), estimate, truth);
+    }
+}
+
+#[track_caller]
+fn assert_each_right(right: &Outcomes) {
+    let wrong: Vec<_> = right.iter().filter(|(_, (right, told))| right * 10 < told * 9).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+const TABLES: [[Split; 2]; 3] = [
+    [Split::By(Dimension::Country), Split::Rule],
+    [Split::Label, Split::By(Dimension::Software)],
+    [Split::Label, Split::By(Dimension::Tld)],
+];
+
+/// In how many of 100 seeds the intervals of sums over rows are right; `course` discovers and visits.
+fn right_of_rows(course: impl Fn(&mut Portal)) -> Outcomes {
+    let mut right = Outcomes::new();
+    for seed in 1..=100_u64 {
+        let mut portal = Portal::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), 2_000);
+        course(&mut portal);
+        portal.told();
+        let (told, truth) = (Rows::of_survey(&portal, false), Rows::of_survey(&portal, true));
+        let ((summary, splits), tables) = (told.tally().summary(), TABLES.map(|by| told.table(by)));
+        let true_tally = truth.tally();
+        let (all, _) = true_tally.summary();
+        assert_eq!((summary.total.servers, summary.estimates.hosts), (all.total.servers, all.total.servers), "how many there are is known");
+        for (what, estimate, truth) in [
+            ("up", summary.estimates.up, all.total.up),
+            ("pages", summary.estimates.pages, all.total.pages),
+            ("page bytes", summary.estimates.page_bytes, all.total.page_bytes),
+        ] {
+            note(&mut right, format!("all: {what}"), &estimate, truth);
+        }
+        for (split, values) in splits {
+            let by = Dimension::ALL.into_iter().find(|dimension| dimension.name() == split);
+            let truth = by.map_or_else(|| true_tally.labels(), |dimension| all.by[&dimension].clone());
+            for (value, estimates) in values.iter().filter(|(value, _)| truth.contains_key(*value)) {
+                note_cell(&mut right, &format!("{split} {value}"), estimates, &truth[value]);
+            }
+        }
+        for (by, (_, of_all, cells)) in TABLES.into_iter().zip(tables) {
+            assert_eq!((of_all.up, of_all.pages), (summary.estimates.up, summary.estimates.pages), "however they are split");
+            let (truth, _, estimates) = truth.table(by);
+            assert!(estimates.is_empty(), "nothing is estimated where all is known");
+            for (cell, estimates) in cells.iter().filter(|(cell, _)| truth.contains_key(*cell)) {
+                note_cell(&mut right, &cell.join(" "), estimates, &truth[cell]);
+            }
+        }
+    }
+    right
+}
+
+#[test]
+fn intervals_of_a_survey_and_of_tables_over_rows_are_right_in_ninety_of_a_hundred_seeds() {
+    let right = right_of_rows(|portal| {
+        portal.discover(2_000);
+        portal.visit(300);
+    });
+    assert!(
+        ["all: pages", "software nginx: pages", "label sector=museum: up", "KE 2779a5: failures"]
+            .iter()
+            .all(|name| right.contains_key(*name))
+    );
+    assert_each_right(&right);
+}
+
+#[test]
+fn intervals_over_rows_are_right_where_hosts_are_discovered_while_others_are_visited() {
+    let right = right_of_rows(|portal| {
+        portal.discover(40);
+        portal.visit(40);
+        for _ in 0..20 {
+            portal.discover(98);
+            portal.visit(14);
+        }
+    });
+    assert_each_right(&right);
+}
+
+#[test]
+fn rows_of_few_hosts_are_counted_and_nothing_is_estimated_of_those_of_whom_too_few_were_visited() {
+    let mut portal = Portal::new(7, 1_000);
+    portal.discover(1_000);
+    portal.visit(25);
+    portal.told();
+    let labels: BTreeMap<String, BTreeSet<String>> = [("sector".to_owned(), ["museum".to_owned()].into())].into();
+    let waiting: BTreeSet<usize> = portal.line.values().copied().collect();
+    let (mut tally, mut table) = (RowTally::default(), RowTable::new(vec![Split::By(Dimension::Status)]));
+    // One of twenty has the label: of so few visited it has less than ten.
+    for number in 0..1_000 {
+        let probability = portal.tally.inclusion_probability(&portal.hosts[number]);
+        let row = row(&portal, number, !waiting.contains(&number), probability);
+        tally.enter(&row, if number % 20 == 0 { &labels } else { &EMPTY });
+        table.enter(&row, []);
+    }
+    let (summary, splits) = tally.summary();
+    assert!(summary.estimates.not_estimated == 0 && summary.estimates.sampled >= 20, "{:?}", summary.estimates);
+    assert_eq!(splits["label"]["sector=museum"].not_estimated, 50);
+    assert_eq!(splits["label"]["sector=museum"].pages.estimated, tally.labels()["sector=museum"].pages, "only what was counted");
+    let status = &splits["status"]["waiting"];
+    assert!(status.servers.estimated == 0 && status.servers.margin > 0, "those that wait are among the others: {status:?}");
+    let cells = table.cells();
+    let (_, estimates) = table.estimates(&cells);
+    assert_eq!(estimates[&vec!["up".to_owned()]], splits["status"]["up"], "a table says the same");
+    // Of an address of which all were visited, some before their turn, nothing is estimated.
+    let mut tally = RowTally::default();
+    (0..1_000).for_each(|number| tally.enter(&row(&portal, number, true, None), &EMPTY));
+    let (summary, splits) = tally.summary();
+    assert!(!summary.estimates.is_any() && splits.is_empty(), "{:?}", summary.estimates);
+}
+
+static EMPTY: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
 
 #[test]
 fn few_hosts_or_all_of_them_are_counted_and_no_estimate_is_made_of_too_few() {

@@ -1,0 +1,213 @@
+//! Estimates over rows of servers, where not all of the many hosts of an address were visited, for a reader that has gathered the rows.
+//!
+//! A row says with which probability its host is in the sample of its address ([`ServerRow::inclusion_probability`]): the hosts visited in
+//! the order of a keyed hash (`strata`). Every host has a row, visited or not. So of hosts that have something in common which is known of
+//! them before a visit, as a survey, a label or a country, it is known how many there are at an address: they are a stratum, of which those
+//! in the sample are a simple random sample, whatever the crawl does with other hosts there. Each of these weighs as many hosts as the
+//! stratum has, divided by how many of them are in the sample: of all hosts of an address that is the inverse of the probability in their
+//! rows (Horvitz and Thompson).
+
+use super::strata::MIN_SAMPLED;
+use nearcrawl_model::{
+    estimates::{CellEstimates, Estimate, Estimates, Sampled},
+    record::ServerRecord,
+    server_rows::ServerRow,
+    summary::{Counts, Dimension},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+/// Whether it is known before a visit what a host is in this dimension.
+pub(super) fn is_known_before(dimension: Dimension) -> bool {
+    use Dimension::{Country, Family, Organisation, Registry, Tld};
+    [Country, Tld, Registry, Organisation, Family].contains(&dimension)
+}
+
+/// Where a host stands at an address with many of which not all were visited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    address: IpAddr,
+    visited: bool,
+    sampled: bool,
+}
+
+impl Standing {
+    /// Of a row with this probability; none if it counts as what it is and stands for no other.
+    pub(super) fn of(record: &ServerRecord, inclusion_probability: Option<f64>) -> Option<Standing> {
+        let address = record.address.filter(|_| inclusion_probability != Some(1.0))?;
+        let sampled = inclusion_probability.is_some_and(|probability| probability > 0.0);
+        Some(Standing { address, visited: sampled || super::tally::is_visited(record), sampled })
+    }
+
+    pub(super) fn of_row(row: &ServerRow) -> Option<Standing> {
+        Standing::of(&row.record, row.inclusion_probability)
+    }
+}
+
+/// A figure of hosts.
+#[derive(Debug, Default, Clone, Copy)]
+struct Figure {
+    sum: u128,
+    squares: u128,
+}
+
+impl Figure {
+    fn add(&mut self, value: u64) {
+        let value = u128::from(value);
+        self.sum = self.sum.saturating_add(value);
+        self.squares = self.squares.saturating_add(value.saturating_mul(value));
+    }
+}
+
+/// Sums over hosts.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sums {
+    hosts: u64,
+    up: u64,
+    pages: Figure,
+    page_bytes: Figure,
+    failures: Figure,
+}
+
+impl Sums {
+    fn add(&mut self, counts: &Counts) {
+        self.hosts = self.hosts.saturating_add(1);
+        self.up = self.up.saturating_add(counts.up);
+        self.pages.add(counts.pages);
+        self.page_bytes.add(counts.page_bytes);
+        self.failures.add(counts.detected_failures);
+    }
+
+    fn sampled(&self, of: fn(&Sums) -> Figure) -> Sampled {
+        let Figure { sum, squares } = of(self);
+        Sampled { hosts: self.hosts, sum: sum as f64, squares: squares as f64 }
+    }
+}
+
+/// The hosts of an address that have in common what is known before a visit.
+#[derive(Debug, Default)]
+struct Stratum {
+    hosts: u64,
+    visited: u64,
+    /// Over those in the sample.
+    sample: Sums,
+}
+
+impl Stratum {
+    fn is_whole(&self) -> bool {
+        self.visited == self.hosts
+    }
+
+    fn is_estimated(&self) -> bool {
+        self.sample.hosts >= MIN_SAMPLED
+    }
+}
+
+/// The hosts of a stratum that are of one cell: all, and those in the sample.
+#[derive(Debug, Default)]
+struct Part {
+    all: Sums,
+    sample: Sums,
+}
+
+impl Part {
+    /// What they come to; `is_known`: whether the cell has all hosts of the stratum.
+    fn estimates(&self, stratum: &Stratum, is_known: bool) -> CellEstimates {
+        let (hosts, sampled) = (stratum.hosts, stratum.sample.hosts);
+        let share = |of: fn(&Sums) -> u64| Estimate::of_share(hosts, sampled, of(&self.sample), of(&self.all));
+        let sum = |of: fn(&Sums) -> Figure| {
+            let (having, counted) = (self.sample.sampled(of), of(&self.all).sum as f64);
+            if is_known {
+                return Estimate::of_sum(hosts, sampled, having.sum, having.squares, counted);
+            }
+            Estimate::of_part(hosts, &having, &stratum.sample.sampled(of), counted)
+        };
+        CellEstimates {
+            servers: if is_known { Estimate::default() } else { share(|sums| sums.hosts) },
+            up: share(|sums| sums.up),
+            pages: sum(|sums| sums.pages),
+            page_bytes: sum(|sums| sums.page_bytes),
+            detected_failures: sum(|sums| sums.failures),
+            not_estimated: 0,
+        }
+    }
+}
+
+/// A cell of a table, as a host is in it.
+#[derive(Clone, Debug)]
+pub(super) struct InCell {
+    /// What it is called.
+    pub(super) cell: Vec<String>,
+    /// What of that is known before a visit: the stratum.
+    pub(super) known: Vec<String>,
+    /// What the host adds to it.
+    pub(super) counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Cell {
+    known: Vec<String>,
+    parts: BTreeMap<IpAddr, Part>,
+}
+
+/// Addresses with many hosts of which not all were visited, with sums by cell. The cell without a name has all hosts.
+#[derive(Debug, Default)]
+pub(super) struct Crowds {
+    strata: BTreeMap<(Vec<String>, IpAddr), Stratum>,
+    cells: BTreeMap<Vec<String>, Cell>,
+}
+
+impl Crowds {
+    /// Enters a host, with all that it adds to sums, and the cells that it is in.
+    pub(super) fn enter(&mut self, at: &Standing, counts: &Counts, cells: Vec<InCell>) {
+        let all = InCell { cell: Vec::new(), known: Vec::new(), counts: *counts };
+        let cells = [all].into_iter().chain(cells).collect::<Vec<_>>();
+        for known in cells.iter().map(|cell| &cell.known).collect::<BTreeSet<_>>() {
+            let stratum = self.strata.entry((known.clone(), at.address)).or_default();
+            stratum.hosts += 1;
+            stratum.visited += u64::from(at.visited);
+            if at.sampled {
+                stratum.sample.add(counts);
+            }
+        }
+        for InCell { cell, known, counts } in cells {
+            let part =
+                self.cells.entry(cell).or_insert_with(|| Cell { known, parts: BTreeMap::new() }).parts.entry(at.address).or_default();
+            part.all.add(&counts);
+            if at.sampled {
+                part.sample.add(&counts);
+            }
+        }
+    }
+
+    /// The estimates of a cell, as what they differ by from what was counted; none where all is counted.
+    pub(super) fn cell(&self, cell: &[String]) -> Option<CellEstimates> {
+        let Cell { known, parts } = self.cells.get(cell)?;
+        let mut estimates: Option<CellEstimates> = None;
+        for (address, part) in parts {
+            let Some(stratum) = self.strata.get(&(known.clone(), *address)).filter(|stratum| !stratum.is_whole()) else { continue };
+            let sum = estimates.get_or_insert_default();
+            if stratum.is_estimated() {
+                sum.add(&part.estimates(stratum, cell == known));
+            } else {
+                sum.not_estimated += stratum.hosts;
+            }
+        }
+        estimates
+    }
+
+    /// The estimates of the sums over all hosts, without those by split, as what they differ by from what was counted.
+    pub(super) fn all(&self) -> Estimates {
+        let mut estimates = Estimates::default();
+        for (_, stratum) in self.strata.iter().filter(|((known, _), stratum)| known.is_empty() && !stratum.is_whole()) {
+            estimates.addresses += 1;
+            estimates.hosts += stratum.hosts;
+            estimates.sampled += stratum.sample.hosts;
+            estimates.not_estimated += if stratum.is_estimated() { 0 } else { stratum.hosts };
+        }
+        let CellEstimates { up, pages, page_bytes, .. } = self.cell(&[]).unwrap_or_default();
+        Estimates { up, pages, page_bytes, ..estimates }
+    }
+}
