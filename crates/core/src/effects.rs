@@ -594,9 +594,11 @@ impl Crawler {
                 }
                 handed_on(set, lived, running)
             };
+            let is_here = before.iter().any(|set| set.replicas.owner == own.member && set.replicas.members.contains(&own));
             let before: Vec<_> = before.into_iter().flat_map(|set| handed(set.replicas)).collect();
             if let Ok(claim) = proof.read() {
-                self.replication.insert_expected(claim.subnet, AwaitedReplicas::new(before.clone()));
+                let awaited = AwaitedReplicas::new(before.clone());
+                self.replication.insert_expected(claim.subnet, if is_here { awaited.and_of(own) } else { awaited });
             }
             claims.push((proof, before));
         }
@@ -1038,7 +1040,9 @@ impl Crawler {
 
     /// When all that can be had of a subnet's history is here, its sites stand where their previous owner stood.
     fn begin_if_known(&mut self, subnet: Subnet) {
-        let Some(found) = self.replication.take_found(&subnet) else { return };
+        let epoch = self.ownership.register().claim(&subnet).map_or(0, |claim| claim.epoch);
+        let Some(found) = self.replication.take_found(&subnet, epoch) else { return };
+        (0..found.refused()).for_each(|_| self.context.refuse("journals of epochs that their subnet has not come to"));
         self.replication.begin_loads(&mut self.context, &self.membership);
         self.report.mark_changed();
         let claim = self.ownership.register().claim(&subnet).filter(|claim| claim.owner == self.context.me);

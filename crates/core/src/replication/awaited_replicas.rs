@@ -11,6 +11,7 @@ use nearcrawl_model::{
     time::Millis,
     vote::{InheritedReplicas, ReplicaSet},
 };
+use std::collections::BTreeSet;
 
 /// A subnet whose journals are at one that was here for long begins with what was found after so long: a day.
 const MAX_WAIT: Millis = 86_400_000;
@@ -68,18 +69,29 @@ pub(crate) struct AwaitedReplicas {
     sets: Vec<InheritedReplicas>,
     /// Whether the voters have not told yet who they are.
     unknown: bool,
+    /// The members of all sets, also of those of which one has answered or that are given up.
+    named: BTreeSet<Vec<NamedReplica>>,
+    /// Those that have answered since these sets were put together.
+    answered: BTreeSet<NamedReplica>,
 }
 
 impl AwaitedReplicas {
     /// One of each of these sets is waited for.
     pub(crate) fn new(mut sets: Vec<InheritedReplicas>) -> AwaitedReplicas {
         sets.retain(|set| !set.members.is_empty());
-        AwaitedReplicas { sets, unknown: false }
+        let named = sets.iter().map(|set| set.members.clone()).collect();
+        AwaitedReplicas { sets, named, ..AwaitedReplicas::default() }
+    }
+
+    /// This one has all that was recorded by one of the owners as well, and need not be waited for.
+    pub(crate) fn and_of(mut self, here: NamedReplica) -> AwaitedReplicas {
+        self.named.insert(vec![here]);
+        self
     }
 
     /// It is waited for what the voters tell.
     pub(crate) fn unknown() -> AwaitedReplicas {
-        AwaitedReplicas { sets: Vec::new(), unknown: true }
+        AwaitedReplicas { unknown: true, ..AwaitedReplicas::default() }
     }
 
     /// Voters told, if that is what it was waited for.
@@ -98,6 +110,7 @@ impl AwaitedReplicas {
     pub(super) fn join(&mut self, other: AwaitedReplicas) {
         self.unknown |= other.unknown;
         self.sets.extend(other.sets);
+        self.named.extend(other.named);
     }
 
     /// Whether nobody is waited for.
@@ -107,12 +120,25 @@ impl AwaitedReplicas {
 
     /// Nobody is waited for any more.
     pub(super) fn clear(&mut self) {
-        *self = AwaitedReplicas::default();
+        self.sets.clear();
+        self.unknown = false;
     }
 
     /// This member answered, from this database.
     pub(super) fn heard(&mut self, member: AccessPoint, store: StoreId) {
-        self.sets.retain(|set| !set.members.contains(&NamedReplica { member, store }));
+        let replica = NamedReplica { member, store };
+        self.sets.retain(|set| !set.members.contains(&replica));
+        self.answered.insert(replica);
+    }
+
+    /// Whether one of each set has answered: all that was recorded is among what they and those like them sent.
+    pub(super) fn all_answered(&self) -> bool {
+        !self.named.is_empty() && self.named.iter().all(|set| set.iter().any(|replica| self.answered.contains(replica)))
+    }
+
+    /// Whether this member has all that was recorded by one of the owners, in this database, as that one said.
+    pub(super) fn has_named(&self, member: AccessPoint, store: StoreId) -> bool {
+        self.named.iter().any(|set| set.contains(&NamedReplica { member, store }))
     }
 
     /// Of the first set that nobody has answered of who they are.

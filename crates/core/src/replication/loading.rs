@@ -1,4 +1,7 @@
 //! Chooses the best of the copies of a subnet's journals that are here and elsewhere.
+//!
+//! A journal is not signed, so whoever is asked could offer a later one than there ever was. All that was recorded is at each of the members
+//! that the former owners named to the voters: once one of each set has answered, copies of members that nobody named do not count.
 
 use super::awaited_replicas::AwaitedReplicas;
 use nearcrawl_model::{
@@ -43,9 +46,16 @@ pub(crate) struct JournalCopy {
 
 impl JournalCopy {
     pub(crate) fn new(key: JournalKey, entries: Vec<JournalEntry>, own: bool) -> JournalCopy {
-        let epochs = entries[since_it_came(&key, &entries)..].iter();
-        let epochs = epochs.filter_map(|entry| if let JournalEntry::TakenOver { epoch } = entry { Some(*epoch) } else { None });
-        JournalCopy { taken_over: epochs.max().unwrap_or(0), own, key, entries }
+        let mut copy = JournalCopy { taken_over: 0, own, key, entries };
+        copy.taken_over = copy.last_epoch(u64::MAX);
+        copy
+    }
+
+    /// The last epoch at which an owner took it over, of those up to this one.
+    fn last_epoch(&self, upto: u64) -> u64 {
+        let entries = self.entries[since_it_came(&self.key, &self.entries)..].iter();
+        let epochs = entries.filter_map(|entry| if let JournalEntry::TakenOver { epoch } = entry { Some(*epoch) } else { None });
+        epochs.filter(|epoch| *epoch <= upto).max().unwrap_or(0)
     }
 
     /// Whether it is this run that this one is compared with: the one that it names; else the one just before it, or, while nothing was visited
@@ -79,34 +89,43 @@ pub(crate) struct Found {
     /// Of each run before these of which a member kept something, the longest copy: which of them the best one is compared with is known when
     /// all copies are here.
     older: BTreeMap<JournalKey, JournalCopy>,
+    /// Copies that were taken over later than the subnet was ours.
+    refused: usize,
+}
+
+/// Those of a subnet's journals that can be what they are said to be.
+fn copies_of(subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>, own: bool) -> impl Iterator<Item = JournalCopy> {
+    journals.into_iter().filter_map(move |(key, mut entries)| {
+        let begins = matches!(entries.first(), Some(JournalEntry::Opened { .. }));
+        if key.subnet != subnet || !begins || !key.is_plausible() {
+            return None;
+        }
+        // A copy counts up to the first row that no honest owner can have written.
+        let plausible = entries.iter().take_while(|entry| entry.is_plausible()).count();
+        entries.truncate(plausible);
+        Some(JournalCopy::new(key, entries, own))
+    })
 }
 
 impl Found {
     /// Keeps the better copy of each host's journal: that of the latest owner, of it the latest run, of it the longest.
-    fn gather(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>, own: bool) {
-        for (key, mut entries) in journals {
-            if key.subnet != subnet || !matches!(entries.first(), Some(JournalEntry::Opened { .. })) {
-                continue;
-            }
-            if !key.is_plausible() {
-                continue;
-            }
-            // A copy counts up to the first row that no honest owner can have written.
-            let plausible = entries.iter().take_while(|entry| entry.is_plausible()).count();
-            entries.truncate(plausible);
-            let copy = JournalCopy::new(key, entries, own);
-            let host = copy.key.host.clone();
-            let beaten = match self.best.get(&host) {
-                Some(known) if known.rank() >= copy.rank() => Some(copy),
-                _ => self.best.insert(host.clone(), copy),
-            };
-            // What a run before it knew saves the new owner downloads.
-            if let Some(other) = beaten.filter(|other| self.best.get(&host).is_some_and(|best| other.key.run < best.key.run))
-                && self.older.get(&other.key).is_none_or(|known| known.entries.len() < other.entries.len())
-            {
-                self.older.insert(other.key.clone(), other);
-            }
+    fn add(&mut self, copy: JournalCopy) {
+        let host = copy.key.host.clone();
+        let beaten = match self.best.get(&host) {
+            Some(known) if known.rank() >= copy.rank() => Some(copy),
+            _ => self.best.insert(host.clone(), copy),
+        };
+        // What a run before it knew saves the new owner downloads.
+        if let Some(other) = beaten.filter(|other| self.best.get(&host).is_some_and(|best| other.key.run < best.key.run))
+            && self.older.get(&other.key).is_none_or(|known| known.entries.len() < other.entries.len())
+        {
+            self.older.insert(other.key.clone(), other);
         }
+    }
+
+    /// How many copies were taken over later than the subnet was ours.
+    pub(crate) fn refused(&self) -> usize {
+        self.refused
     }
 
     /// How long the subnet's servers rest first: nothing tells when an owner before us, whom there was if we claimed it for this reason,
@@ -124,7 +143,7 @@ impl Found {
 
     /// The best copy of each host's journal, and that of the run which it is compared with.
     pub(crate) fn into_journals(self) -> impl Iterator<Item = (JournalCopy, Option<JournalCopy>)> {
-        let Found { best, mut older } = self;
+        let Found { best, mut older, .. } = self;
         best.into_values().map(move |copy| {
             let first = JournalKey { run: 0, ..copy.key.clone() };
             let newest = older.range(first..copy.key.clone()).rev().find(|(key, _)| copy.follows(key.run));
@@ -154,7 +173,10 @@ pub(super) struct Loading {
     silences: u32,
     /// Whether our own store has been read.
     read: bool,
-    found: Found,
+    /// What our own store has.
+    own: Vec<JournalCopy>,
+    /// What members have sent.
+    told: BTreeMap<AccessPoint, Vec<JournalCopy>>,
     /// Bytes that members have sent.
     bytes: usize,
 }
@@ -181,7 +203,8 @@ impl Loading {
             until: now.after(RECALL_TIMEOUT),
             silences: 0,
             read: false,
-            found: Found::default(),
+            own: Vec::new(),
+            told: BTreeMap::new(),
             bytes: 0,
         }
     }
@@ -205,7 +228,10 @@ impl Loading {
         if let Some(store) = store {
             self.awaited.heard(from, store);
         }
-        self.found.gather(subnet, journals, false);
+        let copies: Vec<_> = copies_of(subnet, journals, false).collect();
+        if !copies.is_empty() {
+            self.told.insert(from, copies);
+        }
         self.bytes += bytes;
         true
     }
@@ -233,9 +259,9 @@ impl Loading {
     /// Our own store was read.
     pub(super) fn read(&mut self, now: Moment, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
         self.read = true;
-        self.found.gather(subnet, journals, true);
+        self.own.extend(copies_of(subnet, journals, true));
         if let Some(epoch) = self.doubtful_before {
-            let begun = self.found.best.values().any(|copy| copy.taken_over >= epoch);
+            let begun = self.own.iter().any(|copy| copy.taken_over >= epoch);
             self.doubtful_before = self.doubtful_before.filter(|_| !begun);
             if begun {
                 self.awaited.clear();
@@ -266,7 +292,7 @@ impl Loading {
         }
         let waits = !self.awaited.is_empty();
         self.awaited.have_waited(now.since(self.begun));
-        let found = self.doubtful_before.is_none() && !self.found.best.is_empty();
+        let found = self.doubtful_before.is_none() && !(self.own.is_empty() && self.told.is_empty());
         let gives_up = waits || !self.heard.is_empty() || found || self.silences >= MAX_SILENCES;
         if self.awaited.is_empty() && gives_up {
             self.asked.clear();
@@ -322,9 +348,25 @@ impl Loading {
         self.read && sure && self.asked.is_empty() && self.awaited.is_empty()
     }
 
-    /// What was found.
-    pub(super) fn into_found(self) -> Found {
-        self.found
+    /// What was found of a subnet that is ours since this epoch. What our own store has was kept for its owners. What a member sent that no
+    /// owner named counts only if of a set that was named nobody has answered: it may be invented. Epochs after ours tell nothing of who
+    /// came last, as nobody took it over in one.
+    pub(super) fn into_found(self, epoch: u64) -> Found {
+        let Loading { own, told, heard, awaited, .. } = self;
+        let mut found = Found::default();
+        let ranked = |copy: JournalCopy| JournalCopy { taken_over: copy.last_epoch(epoch), ..copy };
+        own.into_iter().for_each(|copy| found.add(ranked(copy)));
+        for (from, copies) in told {
+            let named = heard.get(&from).copied().flatten().is_some_and(|store| awaited.has_named(from, store));
+            for copy in copies.into_iter().filter(|_| named || !awaited.all_answered()) {
+                if !named && copy.taken_over > epoch {
+                    found.refused += 1;
+                } else {
+                    found.add(ranked(copy));
+                }
+            }
+        }
+        found
     }
 }
 
@@ -347,7 +389,7 @@ mod tests {
 
     fn found(journals: &[(JournalKey, Vec<JournalEntry>)]) -> (u32, Option<u32>) {
         let mut found = Found::default();
-        journals.iter().for_each(|journal| found.gather(subnet(), vec![journal.clone()], false));
+        journals.iter().for_each(|journal| copies_of(subnet(), vec![journal.clone()], false).for_each(|copy| found.add(copy)));
         let all: Vec<_> = found.into_journals().map(|(best, previous)| (best.key.run, previous.map(|previous| previous.key.run))).collect();
         let [one] = all[..] else { panic!("{all:?}") };
         one

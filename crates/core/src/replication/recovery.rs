@@ -211,10 +211,11 @@ impl Replication {
         }
     }
 
-    /// All that can be had of a subnet's journals; none as long as a member is waited for. They are not being loaded any more then.
-    pub(crate) fn take_found(&mut self, subnet: &Subnet) -> Option<Found> {
+    /// All that can be had of the journals of a subnet that is ours since this epoch; none as long as a member is waited for. They are not
+    /// being loaded any more then.
+    pub(crate) fn take_found(&mut self, subnet: &Subnet, epoch: u64) -> Option<Found> {
         let complete = self.loading.get(subnet).is_some_and(Loading::is_complete);
-        complete.then(|| self.take_loading(subnet)).flatten().map(Loading::into_found)
+        complete.then(|| self.take_loading(subnet)).flatten().map(|loading| loading.into_found(epoch))
     }
 
     /// A site goes on from this journal: it is ours from now on. Returns which of the URLs that it names go on their way now; if others kept

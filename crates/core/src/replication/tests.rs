@@ -461,13 +461,13 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
     replication.recovered(&cx, subnet(), A, Some(vec![(journal(), late.clone())]), 300);
     replication.recovered(&cx, subnet(), B, None, 0);
     assert_eq!(replication.recovered_bytes(), 300);
-    assert!(replication.take_found(&subnet()).is_none(), "the other replica is asked again");
+    assert!(replication.take_found(&subnet(), 9).is_none(), "the other replica is asked again");
     cx.now.moment = Moment(2_000);
     assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
     assert_eq!(asked_what_is_there(&mut cx, &mut replication), [B].into());
     cx.now.moment = Moment(20_000);
     assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]), "one answered: no other member is waited for");
-    let (copy, previous) = replication.take_found(&subnet()).unwrap().into_journals().next().unwrap();
+    let (copy, previous) = replication.take_found(&subnet(), 9).unwrap().into_journals().next().unwrap();
     assert_eq!((copy.entries, previous.is_none()), (late, true));
     assert!(!replication.is_loading(&subnet()));
     assert_eq!(replication.recovered_bytes(), 0);
@@ -481,10 +481,10 @@ fn members_without_rows_are_not_asked_for_any() {
     cx.take_commands();
     asked_what_is_there(&mut cx, &mut replication);
     for member in [A, B] {
-        assert!(replication.take_found(&subnet()).is_none());
+        assert!(replication.take_found(&subnet(), 9).is_none());
         assert_eq!(replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, false)), [subnet()]);
     }
-    assert!(cx.take_commands().is_empty() && replication.take_found(&subnet()).is_some());
+    assert!(cx.take_commands().is_empty() && replication.take_found(&subnet(), 9).is_some());
 }
 
 #[test]
@@ -511,12 +511,12 @@ fn a_subnet_does_not_begin_before_one_answered_that_has_all_in_the_database_that
     replication.told_what_is_there(&mut cx, newcomer, &[subnet()], held(1, false));
     // It lost its disk since.
     replication.told_what_is_there(&mut cx, A, &[subnet()], held(2, false));
-    assert!(replication.take_found(&subnet()).is_none());
+    assert!(replication.take_found(&subnet(), 9).is_none());
     for seconds in [20, 26, 3_600, 80_000] {
         cx.now.moment = Moment(seconds * 1_000);
         assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
         replication.ask_others(&cx, &members, subnet());
-        assert!(replication.take_found(&subnet()).is_none());
+        assert!(replication.take_found(&subnet(), 9).is_none());
     }
     assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
     assert_eq!(replication.awaited(&subnet()), Some(vec![A, B]));
@@ -524,9 +524,9 @@ fn a_subnet_does_not_begin_before_one_answered_that_has_all_in_the_database_that
     let mut declared = Replication::default();
     std::mem::swap(&mut declared.loading, &mut replication.loading);
     declared.declare_lost(&[A]);
-    assert!(declared.take_found(&subnet()).is_none());
+    assert!(declared.take_found(&subnet(), 9).is_none());
     declared.declare_lost(&[B]);
-    assert!(declared.take_found(&subnet()).is_some(), "an operator knows better");
+    assert!(declared.take_found(&subnet(), 9).is_some(), "an operator knows better");
 }
 
 #[test]
@@ -545,7 +545,7 @@ fn a_subnet_begins_when_one_is_back_that_has_all() {
     assert_eq!(asked_what_is_there(&mut cx, &mut replication), [back].into(), "the other one has said all");
     replication.told_what_is_there(&mut cx, back, &[subnet()], held(4, true));
     replication.recovered(&cx, subnet(), back, Some(vec![(journal(), vec![opened()])]), 10);
-    assert!(replication.take_found(&subnet()).is_some());
+    assert!(replication.take_found(&subnet(), 9).is_some());
 }
 
 #[test]
@@ -560,11 +560,11 @@ fn a_subnet_of_an_owner_that_was_here_for_a_minute_waits_a_minute_for_who_went_w
     replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, false));
     cx.now.moment = Moment(59_999);
     assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
-    assert!(replication.take_found(&subnet()).is_none());
+    assert!(replication.take_found(&subnet(), 9).is_none());
     replication.ask_others(&cx, &members, subnet());
     cx.now.moment = Moment(90_000);
     assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]));
-    assert!(replication.take_found(&subnet()).is_some(), "those that stay go on");
+    assert!(replication.take_found(&subnet(), 9).is_some(), "those that stay go on");
 }
 
 #[test]
@@ -579,11 +579,11 @@ fn what_was_taken_over_in_a_life_before_waits_for_what_the_voters_tell_and_then_
     for member in [one, other] {
         replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, false));
     }
-    assert!(replication.take_found(&subnet()).is_none() && replication.lacks_replicas());
+    assert!(replication.take_found(&subnet(), 9).is_none() && replication.lacks_replicas());
     let set = |member, store| InheritedReplicas { members: vec![NamedReplica { member, store: StoreId(store) }], patience_s: DAY };
     let own = InheritedReplicas { members: vec![NamedReplica { member: cx.me, store: cx.store }], patience_s: DAY };
     replication.learn_replicas(&cx, &[own, set(one, 1), set(A, 1)]);
-    assert!(replication.take_found(&subnet()).is_none() && !replication.lacks_replicas());
+    assert!(replication.take_found(&subnet(), 9).is_none() && !replication.lacks_replicas());
     cx.now.moment = Moment(20_000);
     replication.ask_again(&cx);
     replication.ask_others(&cx, &members, subnet());
@@ -597,7 +597,7 @@ fn what_was_taken_over_in_a_life_before_waits_for_what_the_voters_tell_and_then_
     for member in [one, other] {
         replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, false));
     }
-    assert!(replication.take_found(&subnet()).is_some());
+    assert!(replication.take_found(&subnet(), 9).is_some());
 }
 
 #[test]
@@ -614,7 +614,7 @@ fn a_subnet_begins_when_all_have_answered_and_the_voters_tell_last_that_one_of_t
     assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
     replication.learn_replicas(&cx, &[InheritedReplicas { members: vec![replica], patience_s: DAY }]);
     assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]), "nobody is waited for, and nobody has anything more to say");
-    assert!(replication.take_found(&subnet()).is_some());
+    assert!(replication.take_found(&subnet(), 9).is_some());
 }
 
 #[test]
@@ -625,9 +625,65 @@ fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.now.moment = Moment(20_000);
     assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
-    assert!(replication.take_found(&subnet()).is_none());
+    assert!(replication.take_found(&subnet(), 9).is_none());
     replication.ask_others(&cx, &members, subnet());
-    let found = replication.take_found(&subnet()).expect("there is no other member");
+    let found = replication.take_found(&subnet(), 9).expect("there is no other member");
     assert_eq!(found.rest_after(ClaimReason::Awarded), None);
     assert_eq!(found.rest_after(ClaimReason::OwnerDead), Some(30_000), "the owner before may have asked a moment ago");
+}
+
+/// A subnet that is ours since epoch 4 is loaded: its former owners named A. Two members that nobody named offer journals that were never
+/// written, and `there` is whether A answers.
+fn loads_with_inventions(there: bool) -> (u64, u32, usize) {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let members = with_others(&cx, 1);
+    let [liar, other] = [20, 21].map(|number| AccessPoint([number; 32]));
+    let awaited = waited_for(vec![NamedReplica { member: A, store: StoreId(1) }], 60);
+    replication.begin_load(&mut cx, subnet(), [A, liar, other].into(), awaited);
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    cx.take_commands();
+    asked_what_is_there(&mut cx, &mut replication);
+    let taken_over = |epoch| vec![opened(), JournalEntry::TakenOver { epoch }, resumed()];
+    let of_run = |run| JournalKey { run, ..journal() };
+    let answers = [(A, 1, 3, there), (liar, 9, 3, true), (other, 8, 5, true)];
+    for (member, run, epoch, _) in answers.into_iter().filter(|(.., there)| *there) {
+        replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, true));
+        replication.recovered(&cx, subnet(), member, Some(vec![(of_run(run), taken_over(epoch))]), 10);
+    }
+    cx.now.moment = Moment(61_000);
+    replication.ask_again(&cx);
+    replication.ask_others(&cx, &members, subnet());
+    replication.ask_again(&cx);
+    let found = replication.take_found(&subnet(), 4).expect("nobody is waited for any more");
+    let refused = found.refused();
+    let (copy, previous) = found.into_journals().next().unwrap();
+    assert!(previous.is_none());
+    (copy.taken_over, copy.key.run, refused)
+}
+
+#[test]
+fn what_a_member_offers_that_no_former_owner_named_does_not_count_beside_one_that_was_named() {
+    assert_eq!(loads_with_inventions(true), (3, 1, 0), "a later run that A would have");
+    // Where nobody that was named is left, the others may have something: not of an epoch that has not come.
+    assert_eq!(loads_with_inventions(false), (3, 9, 1));
+}
+
+#[test]
+fn a_later_epoch_in_the_copy_of_one_that_was_named_puts_it_before_no_other() {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let named = [A, B].map(|member| NamedReplica { member, store: StoreId(1) });
+    replication.begin_load(&mut cx, subnet(), [A, B].into(), waited_for(named.to_vec(), DAY));
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    cx.take_commands();
+    asked_what_is_there(&mut cx, &mut replication);
+    let rows = |epochs: &[u64]| {
+        let taken_over = epochs.iter().map(|epoch| JournalEntry::TakenOver { epoch: *epoch });
+        [opened()].into_iter().chain(taken_over).collect::<Vec<_>>()
+    };
+    for (member, epochs) in [(A, vec![3, 3]), (B, vec![2, 99])] {
+        replication.told_what_is_there(&mut cx, member, &[subnet()], held(1, true));
+        replication.recovered(&cx, subnet(), member, Some(vec![(journal(), rows(&epochs))]), 10);
+    }
+    let (copy, _) = replication.take_found(&subnet(), 4).unwrap().into_journals().next().unwrap();
+    assert_eq!(copy.entries, rows(&[3, 3]));
 }

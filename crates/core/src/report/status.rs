@@ -31,7 +31,7 @@ use crate::{
         plan::FEW,
         proposals::MAX_OPEN,
         rows::{MAX_ROWS, MAX_UNPUBLISHED_OF_ONE},
-        voter::MAX_HEARD,
+        voter::{MAX_ENDED, MAX_HEARD},
     },
 };
 use nearcrawl_model::{
@@ -345,11 +345,12 @@ fn limits(view: &View<'_>) -> Vec<LimitView> {
 }
 
 /// What grows with those who vote, or want votes.
-fn limits_of_voting(view: &View<'_>) -> [LimitView; 7] {
+fn limits_of_voting(view: &View<'_>) -> [LimitView; 8] {
     [
         limit("claims being voted on", view.voting.open_proposals(), MAX_OPEN),
         limit("claims accepted as a voter", view.voting.rows(), MAX_ROWS),
         limit("unpublished claims of one owner accepted as a voter", view.voting.most_rows_of_one(), MAX_UNPUBLISHED_OF_ONE),
+        limit("owners whose ended term of a lease is kept as a voter", view.voting.ended_terms(), MAX_ENDED),
         limit("bytes of accepted claims for the next list of voters", view.voting.decided_bytes(), MAX_DECIDED_BYTES),
         limit("owners whose replicas this voter knows", view.voting.replica_sets(), MAX_HEARD),
         limit("lists of voters", view.voting.list_count(), MAX_LISTS),

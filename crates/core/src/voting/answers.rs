@@ -331,6 +331,7 @@ impl Voting {
     /// Of the voters of the present list those in `lost` do not count.
     fn adopt_with(&mut self, cx: &mut Context, signed: &SignedList, lost: &BTreeSet<AccessPoint>, mut records: Vec<VotingRecord>) -> bool {
         let before = self.lists.current().cloned();
+        let stays = self.stays_voter(cx.now.moment, cx.me, &signed.list);
         match self.lists.adopt(signed, lost) {
             Ok(true) => {}
             Ok(false) => return false,
@@ -350,7 +351,7 @@ impl Voting {
         if before.is_some_and(|before| before.voters == signed.list.voters) {
             self.standing.renewed = Some(now);
         }
-        (self.standing.adopted_at, self.standing.resumed) = (now, false);
+        (self.standing.adopted_at, self.standing.resumed, self.standing.stays) = (now, false, stays);
         self.standing.left.retain(|who| signed.list.contains(who));
         self.voter.list_changed(now, knows_leases);
         self.lease.list_changed(now, &signed.list);
@@ -361,6 +362,13 @@ impl Voting {
         records.push(records::ballot(self.ballots.state()));
         self.store(cx, records, Vec::new());
         true
+    }
+
+    /// Whether this access point votes by the present list, and a quorum of the next one is no smaller: then it need not be told what was
+    /// decided by it.
+    pub(super) fn stays_voter(&self, now: Moment, me: AccessPoint, next: &VoterList) -> bool {
+        let Some(list) = self.lists.current() else { return false };
+        self.standing.installed == list.number && self.votes(now, me) && list.contains(&me) && next.quorum() >= list.quorum()
     }
 
     /// Whether this access point may count by the next list for how long owners were silent to it by the one before: it voted by that one,

@@ -74,15 +74,13 @@ pub(super) fn owners(before: &HandedOver) -> usize {
     before.rows.iter().map(|row| row.owner).chain(before.ended.iter().map(|(who, _)| *who)).collect::<BTreeSet<_>>().len()
 }
 
-/// What all of these voters had decided: each row once, and of each owner the last term that ended. None if it does not fit into a message.
+/// What all of these voters had decided: each row once, and of each owner the terms that ended as each of them says, each once: the last one
+/// alone may be one that nobody believes, and hide the others. None if it does not fit into a message.
 pub(super) fn all_of<'a>(told: impl Iterator<Item = &'a HandedOver>) -> Option<HandedOver> {
-    let (mut rows, mut ended, mut sets) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+    let (mut rows, mut ended, mut sets) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
     for HandedOver { rows: more, ended: over, replicas } in told {
         rows.extend(more.iter().map(|row| (row.subnet, row.epoch, row.owner, row.term)));
-        for (who, term) in over {
-            let known = ended.entry(*who).or_insert(*term);
-            *known = (*known).max(*term);
-        }
+        ended.extend(over.iter().copied());
         replicas.iter().for_each(|set| take_in(&mut sets, set));
     }
     let rows = rows.into_iter().map(|(subnet, epoch, owner, term)| AcceptedRow { subnet, epoch, owner, term }).collect();

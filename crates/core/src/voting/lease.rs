@@ -24,7 +24,7 @@ const SOON: Millis = 2;
 const MAX_APART: i128 = 5_000;
 
 /// How many terms a voter may be ahead of an owner: one that lost its disk counts from one, and a term lasts for a minute at least.
-const MAX_TERMS_SKIPPED: u64 = 1 << 20;
+pub(super) const MAX_TERMS_SKIPPED: u64 = 1 << 20;
 
 /// Why there is no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -67,6 +67,8 @@ pub(super) struct Standing {
     pub(super) installed: u64,
     /// The same until what the voters before the last such list had decided was stored here in this life; 0 if none was.
     pub(super) installed_before: u64,
+    /// Whether this access point voted by the list before the present one, and a quorum of this is no smaller.
+    pub(super) stays: bool,
     /// Members that an operator declared lost.
     pub(super) lost: BTreeSet<AccessPoint>,
     /// Voters that left for good.
@@ -165,6 +167,7 @@ impl Voting {
                 confirmation: Confirmation::new(now, resumed),
                 installed,
                 installed_before: 0,
+                stays: false,
                 lost,
                 left: BTreeSet::new(),
                 liars,
@@ -310,6 +313,11 @@ impl Voting {
     /// How many of them that are not known to be published are of one owner at most.
     pub(crate) fn most_rows_of_one(&self) -> usize {
         self.voter.most_rows_of_one()
+    }
+
+    /// Of how many owners this voter keeps the last ended term.
+    pub(crate) fn ended_terms(&self) -> usize {
+        self.voter.ended_terms()
     }
 
     /// The bytes of what must be handed to the next list; if it is more than may be, not how much more.

@@ -2,7 +2,7 @@
 //!
 //! * [`lists`]: the lists so far, each proven by the one before
 //! * [`voter`]: as a voter: whose lease is renewed, which claims are accepted; [`rows`]: those that were; [`handed_over`]: what the next
-//!   list is told
+//!   list is told; [`told`]: what of that a voter of the next list takes in
 //! * [`lease`]: our own lease: no request leaves without it
 //! * [`proposals`]: our own claims, until enough voters have accepted them
 //! * [`keeping`]: who has what we recorded, as voters keep it for a successor
@@ -35,6 +35,7 @@ pub mod records;
 pub(crate) mod rows;
 #[cfg(test)]
 mod tests;
+mod told;
 pub(crate) mod voter;
 
 pub(crate) use machine::Voting;

@@ -232,7 +232,7 @@ impl Voting {
                 }
                 self.accept(cx, others, asker, ballot, &list);
             }
-            BallotRequest::Install { list, before } => self.install(cx, asker, from, &list, &before),
+            BallotRequest::Install { list, before } => self.install(cx, others, (asker, from), &list, &before),
             BallotRequest::Adopt(signed) => {
                 self.catch_up(cx, from, signed.list.number.saturating_sub(1));
                 self.told_list(cx, others, from, &signed);
@@ -297,7 +297,14 @@ impl Voting {
     }
 
     /// Stores what the voters before had decided, as a voter of the list that was chosen.
-    fn install(&mut self, cx: &mut Context, asker: Asker, from: AccessPoint, signed: &SignedList, before: &HandedOver) {
+    fn install(
+        &mut self,
+        cx: &mut Context,
+        others: Others<'_>,
+        (asker, from): (Asker, AccessPoint),
+        signed: &SignedList,
+        before: &HandedOver,
+    ) {
         let (list, number) = (&signed.list, self.lists.number());
         self.catch_up(cx, from, list.number.saturating_sub(1));
         let next = list.number == number + 1;
@@ -312,7 +319,13 @@ impl Voting {
         let mut records = Vec::new();
         // Once is enough: what comes later is no decision of the voters before.
         if self.standing.installed < list.number {
-            self.voter.take_in(cx.now.moment, before, &mut records);
+            let stays = if next { self.stays_voter(cx.now.moment, cx.me, list) } else { self.standing.stays };
+            if stays {
+                self.voter.take_in_replicas(&before.replicas, &mut records);
+            } else {
+                let refused = self.voter.take_in(cx.now.moment, before, others.register, &mut records);
+                (0..refused).for_each(|_| cx.refuse("words of voters before about claims and terms that are not likely"));
+            }
             self.standing.installed_before = self.standing.installed;
         }
         let signature = sign_installed(list, &cx.key);

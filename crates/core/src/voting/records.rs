@@ -150,6 +150,10 @@ pub(crate) fn ended(who: AccessPoint, term: u64) -> VotingRecord {
     record(Key::Ended(who), &term)
 }
 
+pub(crate) fn no_ended(who: AccessPoint) -> VotingRecord {
+    VotingRecord { key: encode(&Key::Ended(who)), value: None }
+}
+
 pub(crate) fn ballot(state: &BallotState) -> VotingRecord {
     record(Key::Ballot, state)
 }

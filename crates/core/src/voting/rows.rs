@@ -16,6 +16,9 @@ pub(crate) const MAX_ROWS: usize = 200_000;
 /// voted on at a time ([`crate::voting::proposals::MAX_OPEN`]); half as many again may have been accepted without being heard of here.
 pub(crate) const MAX_UNPUBLISHED_OF_ONE: usize = 12_288;
 
+/// Of one subnet that are kept, as different voters of the list before accepted them, or say so.
+pub(super) const MAX_OF_SUBNET: usize = 64;
+
 /// How often it is looked, for an owner that has so many, which of them have been published.
 const LOOK_EVERY: Millis = 1_000;
 
@@ -38,7 +41,7 @@ struct OfOwner {
 /// The rows.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// One for each subnet, but for those that different voters of the list before had accepted at one epoch.
+    /// One for each subnet, but for those that different voters of the list before had accepted.
     by_subnet: BTreeMap<Subnet, Vec<Row>>,
     /// The same by owner: what concerns one owner costs no look at the rows of the others.
     by_owner: BTreeMap<AccessPoint, OfOwner>,
@@ -116,12 +119,9 @@ impl Rows {
         self.add(subnet, row);
     }
 
-    /// This one is beside those of its subnet that have its epoch; earlier ones are forgotten.
+    /// This one is beside those of its subnet.
     pub(super) fn add_rival(&mut self, row: Row) {
-        let AcceptedRow { subnet, epoch, .. } = row.stored.row;
-        let known = self.remove(&subnet);
-        known.into_iter().filter(|known| known.stored.row.epoch == epoch).for_each(|known| self.add(subnet, known));
-        self.add(subnet, row);
+        self.add(row.stored.row.subnet, row);
     }
 
     /// Forgets all of the subnets that are not to be kept.
@@ -198,8 +198,8 @@ mod tests {
             match what {
                 0..=2 => rows.replace(place, new),
                 3 | 4 => {
-                    let fits = |known: &Row| known.stored.row != new.stored.row && known.stored.row.epoch <= epoch;
-                    if rows.of(&place).iter().all(fits) {
+                    let fits = |known: &Row| known.stored.row != new.stored.row;
+                    if rows.of(&place).len() < MAX_OF_SUBNET && rows.of(&place).iter().all(fits) {
                         rows.add_rival(new);
                     }
                 }

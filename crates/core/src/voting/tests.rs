@@ -12,6 +12,7 @@ mod networks;
 mod process;
 mod random;
 mod replicas;
+mod told;
 mod voters;
 mod world;
 

@@ -5,6 +5,7 @@ use crate::{
     voting::{
         Times,
         handed_over::{self, MAX_DECIDED_BYTES},
+        lease::MAX_TERMS_SKIPPED,
         records::{self, StoredRow, VotingRecord},
         rows::{MAX_ROWS, Row, Rows},
     },
@@ -30,10 +31,23 @@ const REPORTED_AFTER: Millis = 20_000;
 /// How far ahead of the last known epoch a claim may be: attempts of members that a voter has not heard of.
 pub(super) const MAX_SKIPPED: u64 = 1_024;
 
+/// Owners whose last ended term is kept. They take less than half of what is handed to the next list.
+pub(crate) const MAX_ENDED: usize = 8_192;
+
+/// The ended term of an owner that owns nothing is forgotten when it has been silent for a day.
+const ENDED_KEPT_FOR: Millis = 86_400_000;
+
+/// The key of no member. The ended term that is kept for it is the last one of those that were forgotten: up to that one whoever owns
+/// nothing and has not been heard begins a later one. So an owner that comes back is told that its term ended, though nobody remembers it.
+pub(super) const FORGOTTEN: AccessPoint = AccessPoint([0; 32]);
+
+/// Terms after this one are not forgotten: whoever begins anew must be able to begin the one after it.
+pub(super) const MAX_FORGOTTEN_TERM: u64 = MAX_TERMS_SKIPPED / 2;
+
 /// What is known of an owner's lease.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    term: u64,
+    pub(super) term: u64,
     incarnation: u64,
     /// Which process renewed it last.
     process: u64,
@@ -81,9 +95,10 @@ pub(crate) struct Voter {
     /// Since when it has been in touch with other voters, whenever it was looked, and so has heard of what is published.
     attends_since: Option<Moment>,
     heard: BTreeMap<AccessPoint, Heard>,
-    ended: BTreeMap<AccessPoint, u64>,
+    /// The last ended terms of owners, and of those that were forgotten: at most [`MAX_ENDED`].
+    pub(super) ended: BTreeMap<AccessPoint, u64>,
     /// Accepted claims.
-    rows: Rows,
+    pub(super) rows: Rows,
     /// The last set of replicas of each owner, and which of its sets is on disk; at most [`MAX_HEARD`].
     replicas: BTreeMap<AccessPoint, (SignedReplicas, SetNumber)>,
 }
@@ -120,6 +135,10 @@ impl Voter {
         }
         let patience = self.times.patience();
         let known = self.heard.get(&from).copied();
+        let forgotten = self.ended.get(&FORGOTTEN).copied().filter(|last| *last >= renewal.term);
+        if let Some(last) = forgotten.filter(|_| known.is_none() && register.count(&from) == 0) {
+            return Renewed::Ended(last);
+        }
         let (since, last) = match known {
             // Another process with its key holds the lease, or may do so, unless it is one that surely has ended. Who takes its place later must
             // know of it.
@@ -164,7 +183,7 @@ impl Voter {
         fits && self.note(set, records)
     }
 
-    fn note(&mut self, set: &SignedReplicas, records: &mut Vec<VotingRecord>) -> bool {
+    pub(super) fn note(&mut self, set: &SignedReplicas, records: &mut Vec<VotingRecord>) -> bool {
         let owner = set.replicas.owner;
         let known = self.replicas.get(&owner);
         if known.is_some_and(|(known, stored)| known == set && *stored < set.number()) {
@@ -286,7 +305,9 @@ impl Voter {
                 return Err(Refusal::Owned);
             }
         }
-        if !self.rows.has_room(now, &row, |row| is_published(register, row)) {
+        let new_ended = of_others.iter().filter(|before| !self.ended.contains_key(&before.row.owner)).count();
+        let room = self.rows.has_room(now, &row, |row| is_published(register, row));
+        if !room || new_ended > 0 && self.ended.len() + new_ended > MAX_ENDED {
             return Err(Refusal::Full);
         }
         for before in of_others {
@@ -336,7 +357,7 @@ impl Voter {
     }
 
     /// No lease of this term is renewed any more.
-    fn end(&mut self, owner: AccessPoint, term: u64, records: &mut Vec<VotingRecord>) {
+    pub(super) fn end(&mut self, owner: AccessPoint, term: u64, records: &mut Vec<VotingRecord>) {
         let ended = self.ended.entry(owner).or_default();
         if *ended < term {
             *ended = term;
@@ -368,6 +389,7 @@ impl Voter {
         self.withdraw_unpublished(now, register, records);
         self.rows.note_published(|row| is_published(register, row));
         self.tidy_replicas(now, register, records);
+        self.tidy_ended(now, register, records);
         // What may have been published stays for the sake of what a successor is told, but not where that takes the room of all.
         let roomy = self.rows.len() < MAX_ROWS / 2;
         self.rows.retain(|subnet, rows| {
@@ -397,7 +419,8 @@ impl Voter {
         for row in self.rows.all_mut().filter(|row| !row.stored.withdrawn && now.since(row.at) >= KEPT_FOR) {
             let AcceptedRow { owner, term, .. } = row.stored.row;
             let heard = self.heard.get(&owner);
-            let gone = attends && silent_for(heard) >= patience + self.times.margin;
+            let room = self.ended.contains_key(&owner) || self.ended.len() + over.len() < MAX_ENDED;
+            let gone = attends && room && silent_for(heard) >= patience + self.times.margin;
             if (gone || heard.is_some_and(here)) && !is_published(register, &row.stored.row) {
                 withdraw(&mut row.stored, true);
                 records.push(records::row(&row.stored));
@@ -424,6 +447,30 @@ impl Voter {
             self.replicas.remove(&owner);
             records.push(records::no_replicas(owner));
         }
+    }
+
+    /// Forgets ended terms of owners of which nothing is owned, or voted on, and that have been silent for a day; and, of those that own
+    /// something or if there are many, terms that a later one followed by the owner's own signature. Only the last of them is kept.
+    fn tidy_ended(&mut self, now: Moment, register: &Register, records: &mut Vec<VotingRecord>) {
+        let many = self.ended.len() > MAX_ENDED / 2;
+        let is_over = |owner: &AccessPoint, term: u64| {
+            let owns = register.count(owner) > 0;
+            let later = self.stored_number(owner).term > term && (owns || many);
+            later || !owns && self.rows.of_owner(*owner).next().is_none() && self.silent_for(now, owner) >= ENDED_KEPT_FOR
+        };
+        let kept = |owner: &AccessPoint, term: u64| *owner == FORGOTTEN || term > MAX_FORGOTTEN_TERM || !is_over(owner, term);
+        let over: Vec<_> = self.ended.iter().filter(|(owner, term)| !kept(owner, **term)).map(|(owner, term)| (*owner, *term)).collect();
+        let Some(last) = over.iter().map(|(_, term)| *term).max() else { return };
+        self.end(FORGOTTEN, last, records);
+        for (owner, _) in over {
+            self.ended.remove(&owner);
+            records.push(records::no_ended(owner));
+        }
+    }
+
+    /// Owners whose last ended term is kept.
+    pub(crate) fn ended_terms(&self) -> usize {
+        self.ended.len()
     }
 
     /// What the voters of the next list have to know, as far as it fits into a message: what was decided
@@ -462,25 +509,6 @@ impl Voter {
         self.decided_bytes() <= MAX_DECIDED_BYTES
     }
 
-    /// What voters of the list before had decided.
-    pub(crate) fn take_in(&mut self, now: Moment, before: &HandedOver, records: &mut Vec<VotingRecord>) {
-        for row in &before.rows {
-            let known = self.rows.of(&row.subnet);
-            // Two claims of one epoch may have been accepted by different voters: either may have been published.
-            if known.iter().all(|known| known.stored.row != *row && known.stored.row.epoch <= row.epoch) {
-                let stored = StoredRow { row: *row, process: 0, withdrawn: false, before: Vec::new() };
-                records.push(records::row(&stored));
-                self.rows.add_rival(Row { stored, at: now });
-            }
-        }
-        for (who, term) in &before.ended {
-            self.end(*who, *term, records);
-        }
-        for set in &before.replicas {
-            self.note(set, records);
-        }
-    }
-
     /// Whether a voter of the list with this number has nothing to vote by, although it has had time to be given it: its disk was lost.
     pub(crate) fn is_empty_handed(&self, now: Moment, who: &AccessPoint, number: u64) -> bool {
         let heard = self.heard.get(who).is_some_and(|heard| heard.installed < number);
@@ -513,7 +541,7 @@ struct Standing {
 }
 
 /// Whether a claim, or a later one to the same subnet, is known.
-fn is_published(register: &Register, row: &AcceptedRow) -> bool {
+pub(super) fn is_published(register: &Register, row: &AcceptedRow) -> bool {
     register.latest(&row.subnet).is_some_and(|held| held.claim.epoch >= row.epoch)
 }
 
@@ -561,7 +589,7 @@ mod tests {
         let mut voter = Voter::new(times, Moment(0), BTreeMap::new(), BTreeMap::new());
         let row = |owner| AcceptedRow { subnet: claim(owner, 3).subnet, epoch: 3, owner, term: 1 };
         let before = HandedOver { rows: vec![row(OWNER), row(OTHER)], ..HandedOver::default() };
-        voter.take_in(Moment(0), &before, &mut Vec::new());
+        voter.take_in(Moment(0), &before, &Register::default(), &mut Vec::new());
         for owner in [OWNER, OTHER] {
             let claim = claim(owner, 3);
             let asked = Asked { claim: &claim, part: None, term: 1, process: 1 };
@@ -635,7 +663,7 @@ mod tests {
         register.merge(claim(owner, 1), &SignedClaim { votes, ..SignedClaim::sign(&claim(owner, 1), &key) });
         let invented = claim(OTHER, 2);
         let row = AcceptedRow { subnet: invented.subnet, epoch: 2, owner: OTHER, term: 1 };
-        voter.take_in(Moment(0), &HandedOver { rows: vec![row], ..HandedOver::default() }, &mut Vec::new());
+        voter.take_in(Moment(0), &HandedOver { rows: vec![row], ..HandedOver::default() }, &register, &mut Vec::new());
         voter.renew(Moment(50_000), owner, &renewal(1), &register);
         let mut judge =
             |now| voter.judge(Moment(now), Asked { claim: &invented, part: None, term: 1, process: 1 }, &register, &mut Vec::new());
@@ -706,7 +734,7 @@ mod tests {
             assert_eq!(judge(&mut voter, Moment(0), &claim(OWNER, 1)), Ok(()));
             voter.list_changed(Moment(30_000), knows);
             // What another voter says to have ended counts from the change in any case.
-            voter.take_in(Moment(30_000), &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &mut records);
+            voter.take_in(Moment(30_000), &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &register, &mut records);
             let over = Moment(since).after(voter.times.patience());
             assert_eq!(judge(&mut voter, Moment(over.0 - 1), &claim(OTHER, 2)), Err(Refusal::Owned), "{knows}");
             assert_eq!(judge(&mut voter, over, &claim(OTHER, 2)), Ok(()), "{knows}");
@@ -725,7 +753,7 @@ mod tests {
         // One voter was cut off for long and ended the owner's term, which the others renewed until now.
         let changed = Moment(1_000_000);
         voter.list_changed(changed, false);
-        voter.take_in(changed, &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &mut records);
+        voter.take_in(changed, &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &register, &mut records);
         let (known, replicas) = Default::default();
         let renewal = Renewal {
             list: 2,

@@ -179,10 +179,11 @@ fn filled(claims: usize, same: bool) -> (World, VoterList, Vec<usize>, Vec<usize
     let voters: Vec<_> = (0..4).filter(|number| list.contains(&world.machines[*number].who)).collect();
     for (place, number) in voters.iter().enumerate() {
         let first = if same { 0 } else { place * claims };
-        let rows = (first..first + claims).map(|number| AcceptedRow { subnet: subnet(number), epoch: 1, owner: point(200), term: 1 });
+        let owner = |number: usize| point(200 + (number / 12_000) as u8);
+        let rows = (first..first + claims).map(|number| AcceptedRow { subnet: subnet(number), epoch: 1, owner: owner(number), term: 1 });
         let before = HandedOver { rows: rows.collect(), ..HandedOver::default() };
         let process = world.machines[*number].process.as_mut().unwrap();
-        process.voting.voter.take_in(process.cx.now.moment, &before, &mut Vec::new());
+        process.voting.voter.take_in(process.cx.now.moment, &before, &Register::default(), &mut Vec::new());
         assert_eq!(process.voting.voter.can_hand_over(), !same);
     }
     let others: Vec<_> = (0..4).filter(|number| *number != voters[2]).collect();
