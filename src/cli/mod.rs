@@ -196,10 +196,13 @@ pub enum Command {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     memory::share_heaps();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return renamed::told(&arguments, &error).map_or_else(|| usage(&arguments, &error), |said| fail(&arguments, &said)),
     };
+    if let Command::Results(args) = &mut cli.command {
+        args.kept = last_whole::of_user();
+    }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(why) => return fail(&arguments, &CommandError::new(Exit::Internal, format!("cannot start: {why}"))),

@@ -4,7 +4,7 @@ use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     evaluate, json,
-    last_whole::{self, OfRows, last_whole},
+    last_whole::{OfRows, last_whole},
     owners::Source,
     row_table::{RowCell, RowTableView, row_table},
     run::results_of_member,
@@ -97,8 +97,8 @@ pub struct ResultsArgs {
     member: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
-    /// Where sums over rows are kept that are whole.
-    #[arg(skip = last_whole::of_user())]
+    /// Where sums over rows are kept that are whole, if they are.
+    #[arg(skip)]
     pub kept: Option<PathBuf>,
 }
 
