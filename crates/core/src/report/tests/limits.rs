@@ -2,12 +2,14 @@
 
 use super::*;
 use crate::{
-    event::DiskRoom,
+    event::{DiskRoom, RecordOrder},
     routing::acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Reply},
 };
 use nearcrawl_model::{
     journal::{Arrival, JournalKey},
     message::HandOff,
+    request_record::RecordParcel,
+    spans::Spans,
 };
 
 #[test]
@@ -44,16 +46,24 @@ fn without_room_on_the_disk_no_copies_are_kept_for_others_and_it_is_said_why_not
     let mut played = Played::alone();
     played.pass(60_000);
     let keep = |played: &mut Played| {
-        played.crawler.handle(played.now, Event::Asked { from: member(2), ticket: Ticket(9_999), request: Request::Keep(Vec::new()) });
-        let commands = std::iter::from_fn(|| played.crawler.next_command());
-        commands.filter(|command| matches!(command, Command::Peers(PeerCommand::Answer { response: Response::NoRoom, .. }))).count()
+        let none = Spans::default();
+        let parcel = RecordParcel { covered: none.clone(), asked: none, hours: Vec::new() };
+        for request in [Request::Keep(Vec::new()), Request::KeepRecord(Box::new(parcel))] {
+            played.crawler.handle(played.now, Event::Asked { from: member(2), ticket: Ticket(9_999), request });
+        }
+        let commands: Vec<_> = std::iter::from_fn(|| played.crawler.next_command()).collect();
+        let keeps = commands.iter().filter(|command| matches!(command, Command::Record { order: RecordOrder::Keep(..), .. })).count();
+        let is_no = |command: &&Command| matches!(command, Command::Peers(PeerCommand::Answer { response: Response::NoRoom, .. }));
+        let refused = commands.iter().filter(is_no).count();
+        assert_eq!(keeps, usize::from(refused == 0), "the copy of a record of requests");
+        refused
     };
     assert_eq!(keep(&mut played), 0);
     for (room, says) in
         [(DiskRoom::LittleFree, "less than 256 MiB are free"), (DiskRoom::LimitReached(2 << 30), "the 2 GiB of the disk that they may")]
     {
         played.handle(Event::Room(room));
-        assert_eq!(keep(&mut played), 1, "{room:?}");
+        assert_eq!(keep(&mut played), 2, "{room:?}");
         let status = played.crawler.view().status(Default::default());
         assert!(status.state_text.contains(says), "{}", status.state_text);
     }
