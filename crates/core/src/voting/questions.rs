@@ -6,11 +6,13 @@ use super::{
     voter::{Asked, Refusal},
 };
 use crate::{context::Context, membership::LeftOut};
+use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::SignedClaim,
     ids::QuestionId,
     message::{MAX_VOTER_LISTS, Proposal, Request, Response},
+    subnet::Subnet,
     time::Millis,
     vote::{
         AcceptedOwner, Ballot, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart,
@@ -20,6 +22,11 @@ use nearcrawl_model::{
 
 /// What is counted when what was decided does not fit into the message that would hand it over.
 pub(super) const TOO_MUCH: &str = "changes of the voters' list with more accepted claims than a message holds";
+
+/// What no registry gave to one holder is not claimed at once if it is wider than this. Members delegate what is registered, or a part of it, and
+/// where nothing is registered less: whoever claims more keeps addresses from all others that nobody has found a server at.
+const MIN_UNREGISTERED_V4: u8 = 16;
+const MIN_UNREGISTERED_V6: u8 = 32;
 
 /// When a voter that lacks what those before had decided is brought it again.
 const BRING_AGAIN: Millis = 30_000;
@@ -31,6 +38,12 @@ struct Proposed<'a> {
     term: u64,
     process: u64,
     parts: &'a [SignedPart],
+}
+
+/// Whether nobody can have been awarded as much at once. Editions of the hierarchy differ, so smaller subnets are not looked up.
+fn is_too_wide(hierarchy: &Hierarchy, subnet: Subnet) -> bool {
+    let least = if subnet.first().is_ipv4() { MIN_UNREGISTERED_V4 } else { MIN_UNREGISTERED_V6 };
+    subnet.length() < least && hierarchy.position(subnet).is_none()
 }
 
 /// The place of a set of replicas among those that are told; none if too many are.
@@ -176,6 +189,10 @@ impl Voting {
         let what = AcceptedOwner { list: self.lists.number(), subnet: claim.subnet, epoch: claim.epoch, owner: from, term };
         if self.times.without == Some(LeftOut::Honesty) {
             return Vote::Accepted(what.vote(&cx.key), Vec::new());
+        }
+        if others.register.latest(&claim.subnet).is_none() && is_too_wide(&cx.hierarchy, claim.subnet) {
+            cx.refuse("first claims of more than any registry gave to one holder");
+            return Vote::Invalid;
         }
         let part = parts.iter().find(|part| part.awarded.part == claim.subnet);
         match self.voter.judge(cx.now.moment, Asked { claim: &claim, part, term, process }, others.register, records) {

@@ -77,17 +77,22 @@ fn two_voters_of_five_that_accept_two_claims_lose_their_votes() {
     two_claims_are_accepted(3, 6, 5, 2);
 }
 
-/// Two voters of seven tell the next list's voters that everything was accepted for them, and have it voted on. The next list begins because
-/// an honest voter dies.
+/// Two voters of seven tell the next list's voters that everything was accepted for them and that the leases of all others have ended, and
+/// have it voted on. The next list begins because an honest voter dies. Nobody loses a lease by that.
 fn rows_are_invented(seed: u64) {
     let (mut world, liars) = with_voters(seed, 9, 7, 2);
     world.subnets = (0..6).map(|number| format!("9.0.{number}.0/24").parse().unwrap()).collect();
     world.run(world.now + 120_000);
     let list = world.seen.lists.last_key_value().unwrap().1.clone();
+    let terms = |world: &World| {
+        let processes = world.machines.iter().enumerate().filter_map(|(number, machine)| Some((number, machine.process.as_ref()?)));
+        processes.map(|(number, process)| (number, process.voting.term())).collect::<BTreeMap<_, _>>()
+    };
     liars.iter().for_each(|liar| world.machines[*liar].invents = true);
     let dies = (0..9).rev().find(|number| list.contains(&world.machines[*number].who) && !liars.contains(number)).unwrap();
     world.stop(dies);
     world.machines[dies].gone = true;
+    let terms_before = terms(&world);
     for _ in 0..100 {
         world.run(world.now + 5_000);
         for liar in &liars {
@@ -101,6 +106,7 @@ fn rows_are_invented(seed: u64) {
     }
     assert_eq!(world.seen.wrong, None, "seed {seed}");
     assert!(world.seen.lists.last_key_value().unwrap().0 > &list.number, "no other list began");
+    assert_eq!(terms(&world), terms_before, "a lease ended, seed {seed}");
     liars.iter().for_each(|liar| world.machines[*liar].invents = false);
     let claims = world.seen.claims;
     world.subnets.push("9.0.9.0/24".parse().unwrap());

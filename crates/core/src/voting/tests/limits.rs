@@ -10,7 +10,7 @@ use crate::{
     pending::Pending,
     voting::{
         Times,
-        handed_over::{MAX_HANDED_BYTES, size_of},
+        handed_over::{self, MAX_HANDED_BYTES, size_of},
         machine::{Asker, Others},
         questions::TOO_MUCH,
         records::VotingRecord,
@@ -162,6 +162,43 @@ fn what_is_handed_over_fits_into_a_message_whatever_owners_name() {
     let list = SignedList { list, ballot, accepted, installed };
     let request = Request::Ballot(Box::new(BallotRequest::Install { list, before }));
     assert!(size_of(&request) < MAX_MESSAGE - 1_024);
+}
+
+/// A voter that accepted, at one time, claims to all that so many of twelve members owned that had a hundred thousand subnets together.
+fn after_deaths(dead: usize) -> Voter {
+    let (mut voter, register) = (new_voter(), Register::default());
+    for number in 0..dead * 100_000_usize.div_ceil(12) {
+        let successor = point(1 + (number % (12 - dead)) as u8);
+        assert_eq!(judge(&mut voter, 0, &claim(number, 200, successor), &register), Ok(()));
+    }
+    voter
+}
+
+#[test]
+fn what_one_of_twelve_members_with_a_hundred_thousand_subnets_leaves_behind_is_handed_over_and_more_at_once_waits() {
+    let voter = after_deaths(1);
+    assert!(voter.can_hand_over(), "{} bytes", voter.decided_bytes());
+    let told: Vec<_> = (0..7).map(|_| voter.hand_over(true, &Register::default())).collect();
+    let before = handed_over::all_of(told.iter()).expect("it fits together");
+    assert_eq!(before.rows.len(), 8_334);
+    // Of two that die at once the list is not changed before those claims are ten minutes old: no dead voter is replaced earlier.
+    assert!(!after_deaths(2).can_hand_over());
+}
+
+#[test]
+fn what_no_registry_gave_to_one_holder_is_nobodys_first_claim() {
+    let mut world = World::new(1, RosterConfig::default(), 0);
+    world.add(None);
+    world.start(0, true);
+    world.run(2 * MINUTE);
+    let class = "first claims of more than any registry gave to one holder";
+    for (subnet, counted) in [("9.0.0.0/8", 1), ("9.16.0.0/12", 2), ("2a00::/12", 3), ("9.1.0.0/16", 3), ("2a01::/32", 3)] {
+        world.machines[0].process.as_mut().unwrap().propose(subnet.parse().unwrap(), 1, ClaimReason::OwnSubnet);
+        world.after(0);
+        world.run(world.now + 5_000);
+        assert_eq!(refused(world.machines[0].process.as_ref().unwrap(), class), counted, "{subnet}");
+    }
+    assert_eq!(world.seen.claims, 2);
 }
 
 /// Four of whom three vote, and a stranger had each of them accept so many claims, the same or others. A voter leaves. The world then, the

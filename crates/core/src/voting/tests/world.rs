@@ -59,7 +59,8 @@ pub(super) struct Machine {
     pub(super) copy: bool,
     /// Whether it accepts whatever is proposed.
     pub(super) lies: bool,
-    /// Whether it says to voters of the next list that it has everything by claims that the voters before accepted.
+    /// Whether it says to voters of the next list that it has everything by claims that the voters before accepted, and that the leases of
+    /// all others have ended.
     pub(super) invents: bool,
     pub(super) remembered: BTreeSet<AccessPoint>,
     /// Where the others see it.
@@ -325,6 +326,8 @@ impl World {
             let invented =
                 self.subnets.iter().map(|subnet| AcceptedRow { subnet: *subnet, epoch: process.last_epoch(subnet) + 1, owner, term });
             before.rows.extend(invented);
+            let terms = self.machines.iter().filter_map(|other| Some((other.who, other.process.as_ref()?.voting.term())));
+            before.ended.extend(terms.filter(|(other, _)| *other != owner));
         }
         wish
     }
