@@ -185,6 +185,9 @@ fn row(portal: &Portal, number: usize, is_visited: bool, inclusion_probability: 
     ServerRow { access_point, country, registry, organisation, inclusion_probability, surveys, record }
 }
 
+/// Of a table: the sums of each cell, what all come to, and what each cell comes to.
+type CellsAndEstimates = (BTreeMap<Vec<String>, Counts>, Estimates, BTreeMap<Vec<String>, CellEstimates>);
+
 impl Rows {
     /// The survey's: as the owner tells them, or in truth.
     fn of_survey(portal: &Portal, is_truth: bool) -> Rows {
@@ -192,7 +195,7 @@ impl Rows {
         let row = |number: usize| {
             let told = portal.tally.inclusion_probability(&portal.hosts[number]);
             let probability = if is_truth { Some(1.0) } else { told };
-            let sector = if number % 2 == 0 { "museum" } else { "university" };
+            let sector = if number.is_multiple_of(2) { "museum" } else { "university" };
             let labels = BTreeMap::from([("sector".to_owned(), BTreeSet::from([sector.to_owned()]))]);
             (row(portal, number, is_truth || !waiting.contains(&number), probability), labels)
         };
@@ -206,7 +209,7 @@ impl Rows {
     }
 
     /// By two splits: the sums of each cell, and what they are said to come to.
-    fn table(&self, by: [Split; 2]) -> (BTreeMap<Vec<String>, Counts>, Estimates, BTreeMap<Vec<String>, CellEstimates>) {
+    fn table(&self, by: [Split; 2]) -> CellsAndEstimates {
         let mut table = RowTable::new(by.to_vec());
         for (row, labels) in &self.0 {
             table.enter(row, labels.iter().flat_map(|(name, values)| values.iter().map(move |value| format!("{name}={value}"))));
