@@ -90,7 +90,7 @@ pub const WHY_EXAMPLES: &str = "Examples:\n  \
     nearcrawl why museum.or.ke\n  \
     nearcrawl why 192.0.2.0/24\n  \
     nearcrawl why 192.0.2.7 --json\n  \
-    nearcrawl why museum.or.ke --peer UzbhKMUf    by what that member knows, and what it asked there lately";
+    nearcrawl why museum.or.ke --peer UzbhKMUf    by what that member knows";
 
 /// The arguments of `why`.
 #[derive(Args, Clone, Debug)]

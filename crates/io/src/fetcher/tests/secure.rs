@@ -184,7 +184,7 @@ async fn who_trusts_another_authority_says_so_by_a_file() {
     let asking = |tls: WebTls| Fetcher::with_tls(config(FetchLimits::default()), policy([site.address.port()]), tls).unwrap();
     let browser = fetch(&asking(WebTls::default()), "good.test", site.address).await;
     assert_eq!(browser.outcome, FetchOutcome::Failed(FetchError::UnknownIssuer));
-    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/io/src/fetcher/tests/ca.pem");
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fetcher/tests/ca.pem");
     let told = fetch(&asking(WebTls::with_authorities(&[ours.into()]).unwrap()), "good.test", site.address).await;
     assert!(matches!(told.outcome, FetchOutcome::Page { .. }), "{:?}", told.outcome);
 
