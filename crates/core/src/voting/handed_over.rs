@@ -75,21 +75,36 @@ pub(super) fn owners(before: &HandedOver) -> usize {
 }
 
 /// What all of these voters had decided: each row once, and of each owner the terms that ended as each of them says, each once: the last one
-/// alone may be one that nobody believes, and hide the others. None if it does not fit into a message.
+/// alone may be one that nobody believes, and hide the others. Who takes it in has limits for a subnet and for an owner, so that first rows
+/// of a subnet come first, and of these the first ones of an owner, as each voter tells them: what one invents displaces nothing that another
+/// one tells. None if it does not fit into a message.
 pub(super) fn all_of<'a>(told: impl Iterator<Item = &'a HandedOver>) -> Option<HandedOver> {
-    let (mut rows, mut ended, mut sets) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
-    for HandedOver { rows: more, ended: over, replicas } in told {
-        rows.extend(more.iter().map(|row| (row.subnet, row.epoch, row.owner, row.term)));
+    let (mut places, mut ended, mut sets) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+    for HandedOver { rows, ended: over, replicas } in told {
+        let (mut of_subnets, mut of_owners) = (BTreeMap::new(), BTreeMap::new());
+        for row in rows {
+            let place = (next_of(&mut of_subnets, row.subnet), next_of(&mut of_owners, row.owner));
+            let first = places.entry((row.subnet, row.epoch, row.owner, row.term)).or_insert(place);
+            *first = place.min(*first);
+        }
         ended.extend(over.iter().copied());
         replicas.iter().for_each(|set| take_in(&mut sets, set));
     }
-    let rows = rows.into_iter().map(|(subnet, epoch, owner, term)| AcceptedRow { subnet, epoch, owner, term }).collect();
+    let rows: BTreeSet<_> = places.into_iter().map(|(row, place)| (place, row)).collect();
+    let rows = rows.into_iter().map(|(_, (subnet, epoch, owner, term))| AcceptedRow { subnet, epoch, owner, term }).collect();
     let mut before = HandedOver { rows, ended: ended.into_iter().collect(), replicas: Vec::new() };
     if size_of_decided(&before) > MAX_HANDED_BYTES {
         return None;
     }
     add_replicas(&mut before, sets.into_values());
     Some(before)
+}
+
+/// Which one of its kind this is, from 0.
+fn next_of<K: Ord>(counted: &mut BTreeMap<K, usize>, kind: K) -> usize {
+    let next = counted.entry(kind).or_insert(0);
+    *next += 1;
+    *next - 1
 }
 
 /// Of two sets of replicas of one owner the later one is handed over.

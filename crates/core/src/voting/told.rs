@@ -15,7 +15,7 @@ use crate::{
         lease::MAX_TERMS_SKIPPED,
         records::{self, StoredRow, VotingRecord},
         rows::{MAX_OF_SUBNET, Row},
-        voter::{FORGOTTEN, MAX_ENDED, MAX_FORGOTTEN_TERM, MAX_SKIPPED, Voter, is_published},
+        voter::{FORGOTTEN, MAX_ENDED, MAX_ENDED_TOLD, MAX_FORGOTTEN_TERM, MAX_FORGOTTEN_TERM_TOLD, MAX_SKIPPED, Voter, is_published},
     },
 };
 use nearcrawl_model::{
@@ -36,10 +36,13 @@ impl Voter {
         for row in &before.rows {
             refused += usize::from(!self.take_in_row(now, row, register, records));
         }
-        for (who, term) in &before.ended {
-            let room = self.ended.len() < MAX_ENDED || self.ended.contains_key(who);
-            if room && *term <= self.last_likely_term(who, register) {
-                self.end(*who, *term, records);
+        // Those of whoever owns something come first: the others may be invented.
+        let (owners, others): (Vec<_>, Vec<_>) = before.ended.iter().copied().partition(|(who, _)| register.count(who) > 0);
+        let most = owners.into_iter().zip(std::iter::repeat(MAX_ENDED));
+        for ((who, term), most) in most.chain(others.into_iter().zip(std::iter::repeat(MAX_ENDED_TOLD))) {
+            let room = self.ended.len() < most || self.ended.contains_key(&who);
+            if room && term <= self.last_likely_term(&who, register) {
+                self.end(who, term, records);
             } else {
                 refused += 1;
             }
@@ -65,25 +68,32 @@ impl Voter {
         let last = known.iter().filter(|known| known.stored.process != 0).map(|known| known.stored.row.epoch).max().unwrap_or(0);
         let likely = 1..=published.max(last).saturating_add(MAX_TOLD_AHEAD).min(MAX_EPOCH);
         let few = known.len() < MAX_OF_SUBNET;
+        let is_last = known.iter().all(|known| known.stored.row.epoch <= row.epoch);
         let fits = few && likely.contains(&row.epoch) && row.term <= self.last_likely_term(&row.owner, register);
         if !fits || !self.rows.has_room(now, row, |row| is_published(register, row)) {
             return false;
         }
         let stored = StoredRow { row: *row, process: 0, withdrawn: false, before: Vec::new() };
-        records.push(records::row(&stored));
+        // A subnet has one record: that of the last epoch that was accepted here, or may have been elsewhere.
+        if is_last {
+            records.push(records::row(&stored));
+        }
         self.rows.add_rival(Row { stored, at: now });
         true
     }
 
     /// The last term of an owner's lease that others may be right to speak of: one that is so far ahead of what is known here that the
-    /// owner could not begin the one after it would lock it out.
+    /// owner could not begin the one after it would lock it out. Of an owner that nothing else tells of only such as are forgotten in time.
     fn last_likely_term(&self, who: &AccessPoint, register: &Register) -> u64 {
         if *who == FORGOTTEN {
-            return MAX_FORGOTTEN_TERM;
+            return MAX_FORGOTTEN_TERM_TOLD;
         }
         let heard = self.heard_of(who).map_or(0, |heard| heard.term);
         let signed = self.replicas_of(who).map_or(0, |set| set.number().term);
         let claimed = register.held_by(who).next().and_then(|subnet| register.latest(&subnet)).map_or(0, |held| held.term());
-        heard.max(signed).max(claimed).saturating_add(MAX_TERMS_SKIPPED)
+        match heard.max(signed).max(claimed) {
+            0 => MAX_FORGOTTEN_TERM,
+            known => known.saturating_add(MAX_TERMS_SKIPPED),
+        }
     }
 }

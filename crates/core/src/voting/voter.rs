@@ -44,6 +44,12 @@ pub(super) const FORGOTTEN: AccessPoint = AccessPoint([0; 32]);
 /// Terms after this one are not forgotten: whoever begins anew must be able to begin the one after it.
 pub(super) const MAX_FORGOTTEN_TERM: u64 = MAX_TERMS_SKIPPED / 2;
 
+/// The last forgotten term that others are believed: whoever begins the one after it must be forgotten, too, when it is gone.
+pub(super) const MAX_FORGOTTEN_TERM_TOLD: u64 = MAX_FORGOTTEN_TERM / 2;
+
+/// Ended terms that are kept beside those of owners of something, as others tell them. The rest is for what is decided here.
+pub(super) const MAX_ENDED_TOLD: usize = MAX_ENDED / 2;
+
 /// What is known of an owner's lease.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
@@ -464,6 +470,10 @@ impl Voter {
         self.end(FORGOTTEN, last, records);
         for (owner, _) in over {
             self.ended.remove(&owner);
+            // Who was heard in that term would be granted it once more.
+            if self.silent_for(now, &owner) >= ENDED_KEPT_FOR {
+                self.heard.remove(&owner);
+            }
             records.push(records::no_ended(owner));
         }
     }

@@ -7,7 +7,9 @@ use crate::{
         Times,
         handed_over::all_of,
         lease::MAX_TERMS_SKIPPED,
-        voter::{Asked, FORGOTTEN, MAX_ENDED, MAX_FORGOTTEN_TERM, Refusal, Voter},
+        records::{self, StoredRow},
+        rows::MAX_UNPUBLISHED_OF_ONE,
+        voter::{Asked, FORGOTTEN, MAX_ENDED, MAX_ENDED_TOLD, MAX_FORGOTTEN_TERM, MAX_FORGOTTEN_TERM_TOLD, Refusal, Voter},
     },
 };
 use ed25519_dalek::SigningKey;
@@ -110,6 +112,8 @@ fn a_claim_that_was_never_accepted_uses_up_no_epochs_and_hides_none_that_was() {
 fn with_ended_term(signed: Option<u64>) -> (Voter, Register) {
     let (mut voter, mut register) = (new_voter(), Register::default());
     publish(&mut register, &claim(1, 1, 1), 1);
+    // It has been heard, as owners are, since this voter was started.
+    assert!(matches!(renew(&mut voter, 0, 1, 1, &register), Renewed::Granted(_)));
     assert_eq!(judge(&mut voter, MINUTE, &claim(1, 2, 2), &register), Ok(()));
     assert_eq!(voter.ended_terms(), 1);
     publish(&mut register, &claim(1, 2, 2), 2);
@@ -163,14 +167,69 @@ fn no_more_ended_terms_are_kept_than_may_be_and_none_is_forgotten_that_would_kee
     let (mut voter, mut register) = (new_voter(), Register::default());
     let owner = |number: u16| AccessPoint(std::array::from_fn(|at| if at < 2 { number.to_be_bytes()[at] } else { 7 }));
     let many: Vec<_> = (0..MAX_ENDED as u16 + 5).map(|number| (owner(number), 1)).collect();
-    assert_eq!(told(&mut voter, Vec::new(), many, &register), 5);
+    assert_eq!(told(&mut voter, Vec::new(), many, &register), MAX_ENDED - MAX_ENDED_TOLD + 5, "the rest is for what is decided here");
+    // Owners of something have more room.
+    let many: Vec<_> = (0..MAX_ENDED_TOLD as u16).map(|number| (owner(number + 20_000), 1)).collect();
+    many.iter().for_each(|(owner, _)| voter.end(*owner, 1, &mut Vec::new()));
     publish(&mut register, &claim(1, 1, 1), 1);
     assert_eq!(judge(&mut voter, MINUTE, &claim(1, 2, 2), &register), Err(Refusal::Full));
     voter.tidy(Moment(DAY), true, &register, &mut Vec::new());
     assert_eq!(voter.ended_terms(), 1);
     assert_eq!(judge(&mut voter, DAY, &claim(1, 2, 2), &register), Ok(()));
+    renew(&mut voter, DAY, 3, MAX_FORGOTTEN_TERM, &register);
     told(&mut voter, Vec::new(), vec![(point(3), MAX_FORGOTTEN_TERM + 1)], &register);
     voter.tidy(Moment(3 * DAY), true, &register, &mut Vec::new());
     assert!(voter.ended.contains_key(&point(3)));
     assert_eq!(voter.ended.get(&FORGOTTEN), Some(&1));
+}
+
+#[test]
+fn ended_terms_of_owners_that_never_were_leave_room_for_take_overs_and_are_forgotten() {
+    let (mut voter, mut register) = (new_voter(), Register::default());
+    let invented = |number: usize| AccessPoint(std::array::from_fn(|at| if at < 2 { (number as u16).to_be_bytes()[at] } else { 7 }));
+    for term in [MAX_TERMS_SKIPPED, MAX_FORGOTTEN_TERM] {
+        told(&mut voter, Vec::new(), (0..MAX_ENDED).map(|number| (invented(number), term)).collect(), &register);
+    }
+    assert_eq!(
+        told(&mut voter, Vec::new(), vec![(FORGOTTEN, MAX_FORGOTTEN_TERM)], &register),
+        1,
+        "who begins anew would never be forgotten"
+    );
+    publish(&mut register, &claim(1, 1, 1), 1);
+    publish(&mut register, &claim(2, 1, 2), 2);
+    assert_eq!(told(&mut voter, Vec::new(), vec![(point(2), 5)], &register), 0, "an owner of something");
+    assert_eq!(judge(&mut voter, MINUTE, &claim(1, 2, 3), &register), Ok(()));
+    voter.tidy(Moment(2 * DAY), true, &register, &mut Vec::new());
+    assert!(voter.ended_terms() <= 3, "{}", voter.ended_terms());
+    assert!(MAX_FORGOTTEN_TERM_TOLD < MAX_FORGOTTEN_TERM);
+}
+
+#[test]
+fn rows_that_one_voter_invents_displace_none_that_another_one_tells() {
+    let (mut voter, mut register) = (new_voter(), Register::default());
+    publish(&mut register, &claim(1, 100, 9), 9);
+    let real = row(&claim(1, 101, 1), 1);
+    // Many of the same subnet at earlier epochs, and many of the same owner in subnets before it.
+    let same_subnet = (1..=100).map(|number| AcceptedRow { epoch: number, owner: point(number as u8), ..real });
+    let subnet = |number: u32| format!("10.{}.{}.0/24", number >> 8, number & 255).parse().unwrap();
+    let same_owner = (0..MAX_UNPUBLISHED_OF_ONE as u32).map(|number| AcceptedRow { subnet: subnet(number), epoch: 1, ..real });
+    let liar = HandedOver { rows: same_owner.chain(same_subnet).collect(), ..HandedOver::default() };
+    let honest = HandedOver { rows: vec![row(&claim(2, 1, 5), 1), real], ..HandedOver::default() };
+    let before = all_of([liar, honest].iter()).unwrap();
+    voter.take_in(Moment(0), &before, &register, &mut Vec::new());
+    assert!(voter.rows.of(&real.subnet).iter().any(|row| row.stored.row == real));
+}
+
+#[test]
+fn what_was_decided_here_is_not_forgotten_over_a_restart_for_an_earlier_claim_that_others_tell() {
+    let (mut voter, register, mut records) = (new_voter(), Register::default(), Vec::new());
+    let mine = claim(1, 6, 1);
+    voter.judge(Moment(0), Asked { claim: &mine, part: None, term: 1, process: 1 }, &register, &mut records).unwrap();
+    let before = HandedOver { rows: (1..6).map(|epoch| row(&claim(1, epoch, 2), 1)).collect(), ..HandedOver::default() };
+    voter.take_in(Moment(0), &before, &register, &mut records);
+    let written: BTreeMap<_, _> = records.into_iter().map(|record| (record.key, record.value)).collect();
+    assert_eq!(voter.rows.of(&mine.subnet).len(), 6);
+    let kept: Vec<_> = written.values().flatten().collect();
+    assert_eq!(kept.len(), 1, "a subnet has one record");
+    assert!(*kept[0] == records::row(&StoredRow { row: row(&mine, 1), process: 1, withdrawn: false, before: Vec::new() }).value.unwrap());
 }
