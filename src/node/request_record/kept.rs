@@ -3,7 +3,7 @@
 //! Each hour is a value of its own in the state database; beside them there is an index for each member.
 
 use crate::io::store::{Store, StoreError};
-use nearcrawl_core::request_record::{Due, KeepRecordError, MAX_ALL_BYTES, MAX_RECORDS, RecordIndex, first_kept};
+use nearcrawl_core::request_record::{Due, KeepRecordError, MAX_ALL_BYTES, MAX_RECORDS, RecordIndex};
 use nearcrawl_model::{
     access_point::AccessPoint,
     request_hour::RequestHour,
@@ -71,10 +71,9 @@ impl KeptRecords {
         let goes_on = own.goes_on.take();
         let values = vec![(index_name(me), Some(encoded(own)?)), (OWNERS.to_owned(), Some(encoded(&indexes.keys().collect::<Vec<_>>())?))];
         store.meta_put_all(values).await?;
-        let (bytes, owners) = (AtomicU64::new(0), AtomicU64::new(0));
-        let kept = KeptRecords { store, me, indexes: Mutex::new(indexes), bytes, owners };
-        kept.count(&*kept.indexes.lock().await);
-        Ok((kept, goes_on))
+        let bytes = indexes.values().map(RecordIndex::bytes).sum();
+        let (bytes, owners) = (AtomicU64::new(bytes), AtomicU64::new(indexes.len() as u64));
+        Ok((KeptRecords { store, me, indexes: Mutex::new(indexes), bytes, owners }, goes_on))
     }
 
     fn count(&self, indexes: &BTreeMap<AccessPoint, RecordIndex>) {
@@ -202,10 +201,5 @@ impl KeptRecords {
             }
         }
         (parcel, fitting == lacking.len())
-    }
-
-    /// The first hour that is not over by what the clock shows.
-    pub fn first(now: WallTime) -> u32 {
-        first_kept(now)
     }
 }

@@ -10,10 +10,14 @@ use super::{
     clock,
     peer_transfers::{self, PeerQuestion},
 };
-use crate::io::store::Store;
-use crate::io::{request_log::RequestLine, store::StoreError};
+use crate::io::{
+    request_log::RequestLine,
+    store::{Store, StoreError},
+};
 use kept::{KeepError, KeptRecords};
-use nearcrawl_core::request_record::{Deliveries, KeepRecordError, MAX_ALL_BYTES, MAX_PARCELS, MAX_RECORDS, OpenHours, final_hours};
+use nearcrawl_core::request_record::{
+    Deliveries, KeepRecordError, MAX_ALL_BYTES, MAX_PARCELS, MAX_RECORDS, OpenHours, final_hours, first_kept,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     message::{Request, Response},
@@ -185,7 +189,7 @@ impl RequestRecord {
 
     /// Forgets what is over by this look and by the one before, an hour ago: a clock may be wrong for a while. Returns the limit of this one.
     async fn expire(&self, now: WallTime, before: Option<u32>) -> Option<u32> {
-        let first = KeptRecords::first(now);
+        let first = first_kept(now);
         if before.is_none_or(|before| before == first) {
             return Some(first);
         }
