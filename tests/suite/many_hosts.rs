@@ -107,7 +107,11 @@ async fn the_hosts_of_a_portal_are_a_uniform_sample_until_all_were_visited_and_t
     assert!(in_words.contains(&told) && in_words.contains("estimated: ") && in_words.contains(" ± "), "{in_words}");
     let csv = said(&swarm, &["results", "--by", "status,rule", "--csv"]).await;
     let head = csv.lines().next().unwrap();
-    assert!(head.contains("up_estimated,up_margin,pages_estimated,pages_margin") && head.ends_with(",sample_text,consistent_age_ms,in_transition_text"), "{csv}");
+    assert!(
+        head.contains("up_estimated,up_margin,pages_estimated,pages_margin")
+            && head.ends_with(",sample_text,consistent_age_ms,in_transition_text"),
+        "{csv}"
+    );
 
     assert_eq!(rows.len(), HOSTS);
     let sample: Vec<_> = rows.iter().filter_map(|(number, probability)| Some((*number as f64, (*probability)?))).collect();

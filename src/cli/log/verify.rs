@@ -177,7 +177,11 @@ fn told_by_record(told: &RecordTold) -> String {
         if !all_hosts {
             named.push("…".to_owned());
         }
-        let (named, reasons) = (named.join(", "), reasons.join(", "));
+        // Members wrote them: what is no word is not shown.
+        let is_word =
+            |reason: &&String| reason.len() <= 32 && reason.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_ ".contains(letter));
+        let words: Vec<&str> = reasons.iter().filter(is_word).map(String::as_str).collect();
+        let (named, reasons) = (named.join(", "), words.join(", "));
         text += &format!("{} between {first_at} and {last_at}: {named} ({reasons}), {source}\n", counted(*requests as usize, "request"));
     }
     match gap {
@@ -203,7 +207,17 @@ fn told_by_all(answer: &RequestsAnswer) -> String {
             };
             let requests = members.iter().map(requests_of).fold(0, u64::saturating_add);
             let makers = members.iter().filter(|member| member.verdict == Verdict::Yes).count();
-            format!("yes: {} to {address} {when}, by {makers} of {all}\n", counted(requests, "request"))
+            // Records count whole hours.
+            let is_recorded = |told: &RecordTold| told.verdict == Verdict::Yes;
+            let by_hours =
+                members.iter().any(|member| member.requests == 0 && answer.record_of(&member.access_point).is_some_and(is_recorded));
+            let counted = counted(requests, "request");
+            let what = if by_hours {
+                format!("requests to {address} {when}, {counted} in the hours around it")
+            } else {
+                format!("{counted} to {address} {when}")
+            };
+            format!("yes: {what}, by {makers} of {all}\n")
         }
         Verdict::No => format!("no: none of {all} made a request to {address} {when}\n"),
         Verdict::Unknown => format!("not known: no request to {address} {when} is on record, but not of all of {all}\n"),
@@ -335,7 +349,21 @@ mod tests {
             all_hosts: false,
         };
         let yes = told_by_all(&answer(Verdict::Yes, None, vec![hour]));
-        assert!(yes.starts_with("yes: 2 requests to 192.0.2.1") && yes.contains("by 1 of 1 member"), "{yes}");
+        assert!(
+            yes.starts_with("yes: requests to 192.0.2.1 ") && yes.contains(", 2 requests in the hours around it, by 1 of 1 member"),
+            "{yes}"
+        );
+        let mark = "\u{1b}[2J".to_owned();
+        let hour = RecordedHour {
+            first_at: WallTime(0),
+            last_at: WallTime(1),
+            requests: 1,
+            bytes: 0,
+            reasons: vec![mark],
+            hosts: vec![],
+            all_hosts: true,
+        };
+        assert!(!told_by_all(&answer(Verdict::Yes, None, vec![hour])).contains('\u{1b}'));
         assert!(yes.contains(&format!("1970-01-01T00:00:01.999Z: a.ke, … (robots, link), {from}")), "{yes}");
     }
 }

@@ -13,10 +13,13 @@ use nearcrawl_model::{
     time::WallTime,
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::atomic::{AtomicU64, Ordering},
 };
 use tokio::sync::Mutex;
+
+/// Hours that one member may send at a time: each may unpack to 8 MiB.
+const MAX_HOURS_SENT: usize = 8;
 
 /// The name of the list of members of whom there is an index.
 const OWNERS: &str = "record-owners";
@@ -158,9 +161,16 @@ impl KeptRecords {
         if from == self.me || (is_new && indexes.len() >= MAX_RECORDS) {
             return Err(KeepRecordError::NoRoom.into());
         }
-        let mut index = indexes.get(&from).cloned().unwrap_or_default();
-        let before = index.clone();
-        index.take(&parcel, now, MAX_ALL_BYTES.saturating_sub(total))?;
+        let different: BTreeSet<u32> = parcel.hours.iter().map(|(hour, _)| *hour).collect();
+        if different.len() < parcel.hours.len() || different.len() > MAX_HOURS_SENT {
+            return Err(KeepRecordError::Malformed.into());
+        }
+        let before = indexes.get(&from).cloned().unwrap_or_default();
+        let room = MAX_ALL_BYTES.saturating_sub(total);
+        // Few bytes may unpack to many: the loop does not wait for that.
+        let (mut index, sent) = (before.clone(), parcel);
+        let read = tokio::task::spawn_blocking(move || index.take(&sent, now, room).map(|()| (index, sent))).await;
+        let (index, parcel) = read.map_err(|why| StoreError::Io(why.to_string()))??;
         let has = index.hours.keys().copied().collect();
         if index == before && parcel.hours.is_empty() {
             return Ok(has);
@@ -183,7 +193,8 @@ impl KeptRecords {
         for hour in Record::hours_of(query).filter(|hour| index.hours.contains_key(hour)) {
             // What cannot be read is an hour that is not here.
             let packed = self.store.meta_get(&hour_name(owner, hour)).await.ok().flatten();
-            hours.extend(packed.and_then(|packed| RequestHour::unpack(&packed).ok()));
+            let read = tokio::task::spawn_blocking(move || RequestHour::unpack(packed.as_deref()?).ok()).await;
+            hours.extend(read.ok().flatten());
         }
         Some(Record { covered: &index.covered, asked: &index.asked, hours: &hours }.answer(owner, query, final_until))
     }
@@ -195,6 +206,7 @@ impl KeptRecords {
         let lacking = index.lacking(final_hours, has.unwrap_or(&Spans::default()));
         // Of a replica of which it is not known yet what it has, that is asked first.
         let fitting = if has.is_some() { index.fitting(&lacking) } else { 0 };
+        let fitting = fitting.min(MAX_HOURS_SENT);
         for hour in lacking.iter().take(fitting) {
             if let Ok(Some(packed)) = self.store.meta_get(&hour_name(self.me, *hour)).await {
                 parcel.hours.push((*hour, packed));
