@@ -128,7 +128,7 @@ impl Crawler {
             Request::RequestsMade(query) if query.is_fair() => self.context.commands.push_back(Command::TellRequests { ticket, query }),
             Request::RequestsMade(_) => self.answer(ticket, Response::Refused("no such time may be asked about".to_owned())),
             // As with rows: its owner chooses another replica, and what is here stays.
-            Request::KeepRecord(_) if !self.crawl.has_disk_space() => self.answer(ticket, Response::NoRoom),
+            Request::KeepRecord(_) if !self.may_keep_record_of(from) => self.answer(ticket, Response::NoRoom),
             Request::KeepRecord(parcel) => self.order_record(ticket, RecordOrder::Keep(from, parcel)),
             Request::Records(wanted) if wanted.query.is_fair() => self.order_record(ticket, RecordOrder::Tell(wanted)),
             Request::Records(_) => self.answer(ticket, Response::Refused("no such time may be asked about".to_owned())),
@@ -196,6 +196,12 @@ impl Crawler {
     /// The log of requests was searched; none if too much is searched at the moment.
     pub(crate) fn requests_told(&mut self, ticket: Ticket, made: Option<Box<RequestsMade>>) {
         self.answer(ticket, made.map_or(Response::Busy(EXPORT_AGAIN), Response::RequestsMade));
+    }
+
+    /// Whether a copy of a member's record of requests is kept here. There is room for few: keys that own nothing, and so ask no servers,
+    /// must not take it.
+    fn may_keep_record_of(&self, owner: AccessPoint) -> bool {
+        self.crawl.has_disk_space() && self.ownership.register().count(&owner) > 0
     }
 
     fn order_record(&mut self, ticket: Ticket, order: RecordOrder) {

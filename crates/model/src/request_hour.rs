@@ -262,6 +262,12 @@ impl RequestHour {
         self.servers.get(address)
     }
 
+    /// The same of one server only.
+    pub fn only(mut self, address: &IpAddr) -> RequestHour {
+        self.servers.retain(|server, _| server == address);
+        self
+    }
+
     /// Whether a request to a server began within the time that is asked about.
     pub fn within(&self, address: &IpAddr, query: &RequestsQuery) -> Within {
         let Some(server) = self.servers.get(address) else { return Within::No };

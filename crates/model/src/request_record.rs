@@ -140,13 +140,18 @@ pub struct RequestsAnswer {
 }
 
 impl RequestsAnswer {
-    /// Adds what records say: the verdict of a member whose log does not say is that of its record, if one is kept. Of several the first
-    /// one that is sure is told.
+    /// Adds what records say: the verdict of a member whose log does not say is that of its record, if one is kept. Of several that which
+    /// knows of a request is told: that another copy has none is no proof that there was none.
     pub fn new(query: &RequestsQuery, mut view: RequestsView, mut records: Vec<RecordTold>) -> RequestsAnswer {
         records.retain(|told| {
             view.members.iter().any(|member| member.access_point == told.access_point && member.verdict == Verdict::Unknown)
         });
-        let rank = |told: &RecordTold| (told.verdict == Verdict::Unknown, told.gap, told.answered_by != told.access_point);
+        let doubt = |verdict: Verdict| match verdict {
+            Verdict::Yes => 0,
+            Verdict::No => 1,
+            Verdict::Unknown => 2,
+        };
+        let rank = |told: &RecordTold| (doubt(told.verdict), told.gap, told.answered_by != told.access_point);
         records.sort_by_key(|told| (told.access_point, rank(told), told.answered_by));
         records.dedup_by_key(|told| told.access_point);
         records.truncate(MAX_COPIES);
@@ -268,6 +273,21 @@ mod tests {
             WallTime(BEGIN + 25 * HOUR),
         );
         (said.verdict, said.gap, said.hours.len())
+    }
+
+    #[test]
+    fn a_copy_that_knows_of_a_request_is_told_whatever_another_copy_lacks() {
+        let gone = AccessPoint([7; 32]);
+        let told = |by: u8, verdict, gap| {
+            let answered_by = AccessPoint([by; 32]);
+            RecordTold { access_point: gone, answered_by, gone_at: None, verdict, hours: Vec::new(), gap }
+        };
+        let (no, yes) = (told(1, Verdict::No, None), told(2, Verdict::Yes, Some(RecordGap::Nearby)));
+        for records in [[no.clone(), yes.clone()], [yes, no]] {
+            let view = RequestsView::new(&query(0, 1), vec![MemberRequests::of(gone, None)]);
+            let answer = RequestsAnswer::new(&query(0, 1), view, records.into());
+            assert_eq!((answer.view.verdict, answer.records[0].answered_by), (Verdict::Yes, AccessPoint([2; 32])));
+        }
     }
 
     #[test]

@@ -169,7 +169,7 @@ fn told_by_record(told: &RecordTold) -> String {
     let source = if answered_by == owner {
         format!("by the record of {owner}")
     } else {
-        format!("told by {answered_by}, a replica of {owner}, which {gone}")
+        format!("told by {answered_by}, which says that it keeps the record of {owner}, which {gone}")
     };
     let mut text = String::new();
     for RecordedHour { first_at, last_at, requests, reasons, hosts, all_hosts, .. } in hours {
@@ -333,7 +333,8 @@ mod tests {
             RequestsAnswer::new(&query(), view, vec![told])
         };
         let no = told_by_all(&answer(Verdict::No, None, Vec::new()));
-        let from = format!("told by {replica}, a replica of {gone}, which is gone since 1970-01-01T00:00:09.000Z");
+        let from =
+            format!("told by {replica}, which says that it keeps the record of {gone}, which is gone since 1970-01-01T00:00:09.000Z");
         assert!(no.starts_with("no: ") && no.contains(&format!("no request, {from}")), "{no}");
         let unknown = answer(Verdict::Unknown, Some(RecordGap::NoRecord), Vec::new());
         let text = told_by_all(&unknown);

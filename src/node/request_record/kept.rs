@@ -193,7 +193,10 @@ impl KeptRecords {
         for hour in Record::hours_of(query).filter(|hour| index.hours.contains_key(hour)) {
             // What cannot be read is an hour that is not here.
             let packed = self.store.meta_get(&hour_name(owner, hour)).await.ok().flatten();
-            let read = tokio::task::spawn_blocking(move || RequestHour::unpack(packed.as_deref()?).ok()).await;
+            // An hour may have tens of thousands of servers, and one of them is asked for.
+            let address = query.address;
+            let read = move || RequestHour::unpack(packed.as_deref()?).ok().map(|hour| hour.only(&address));
+            let read = tokio::task::spawn_blocking(read).await;
             hours.extend(read.ok().flatten());
         }
         Some(Record { covered: &index.covered, asked: &index.asked, hours: &hours }.answer(owner, query, final_until))

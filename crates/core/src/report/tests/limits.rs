@@ -58,6 +58,8 @@ fn without_room_on_the_disk_no_copies_are_kept_for_others_and_it_is_said_why_not
         assert_eq!(keeps, usize::from(refused == 0), "the copy of a record of requests");
         refused
     };
+    assert_eq!(keep(&mut played), 1, "there is little room for records, and none for whoever owns nothing");
+    played.claimed_by(2, "9.0.2.0/24", false);
     assert_eq!(keep(&mut played), 0);
     for (room, says) in
         [(DiskRoom::LittleFree, "less than 256 MiB are free"), (DiskRoom::LimitReached(2 << 30), "the 2 GiB of the disk that they may")]
