@@ -184,10 +184,15 @@ impl Slots {
         if of_address >= self.max.of_one || place.is_some_and(|place| here >= self.max.strangers_at(place, knows_place)) {
             return Err(SlotError::Address);
         }
+        let is_full = all >= self.max.strangers_like(knows_place);
+        if is_full && self.idle.is_empty() {
+            return Err(SlotError::Strangers);
+        }
+        // After what else may refuse it: a turn is for a connection.
         if self.counters.meter.readers_spent() && !knows_place && !self.spent.take(place, Instant::now()) {
             return Err(SlotError::Spent);
         }
-        if all >= self.max.strangers_like(knows_place) && !self.make_room() {
+        if is_full && !self.make_room() {
             return Err(SlotError::Strangers);
         }
         if let Some(place) = place {

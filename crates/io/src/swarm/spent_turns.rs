@@ -1,8 +1,7 @@
 //! Turns of connections from places at which no member was, while the bytes for programs that are no members are spent.
 //!
-//! A connection costs some kilobytes before anything is asked over it. It is not refused to everybody: who says no to the swarm by a record
-//! may always do so, and a peer that connects may be a new member. But each place has one turn in ten minutes, and all together one each half
-//! a minute.
+//! A connection costs some kilobytes before anything is asked over it. It is not refused to everybody: it may be of somebody who says no to
+//! the swarm, or of a new member. But each place has three turns in ten minutes, and all together one each half a minute.
 
 use super::rate::TokenBucket;
 use std::{
@@ -15,13 +14,15 @@ use std::{
 const BURST: u32 = 64;
 const ONE_EACH: Duration = Duration::from_secs(30);
 
-/// A place that had a turn has the next one after so long.
+/// Turns of a place within [`PLACE_RESTS`]: to say no, to look whether it was heard, and once more.
+const TURNS_OF_PLACE: u32 = 3;
 const PLACE_RESTS: Duration = Duration::from_secs(600);
 
-/// Who may connect. There are never more places than turns within [`PLACE_RESTS`].
+/// Who may connect. There are never more places than turns of all within [`PLACE_RESTS`].
 pub(super) struct SpentTurns {
     all: TokenBucket,
-    places: HashMap<Option<IpAddr>, Instant>,
+    /// When its first turn was, and how many it has had since.
+    places: HashMap<Option<IpAddr>, (Instant, u32)>,
 }
 
 impl SpentTurns {
@@ -32,10 +33,10 @@ impl SpentTurns {
 
     /// Whether a connection from there has a turn, which it takes; through a third member it comes from no place.
     pub(super) fn take(&mut self, place: Option<IpAddr>, now: Instant) -> bool {
-        self.places.retain(|_, at| now.saturating_duration_since(*at) < PLACE_RESTS);
-        let is_free = !self.places.contains_key(&place) && self.all.take(now);
+        self.places.retain(|_, (first, _)| now.saturating_duration_since(*first) < PLACE_RESTS);
+        let is_free = self.places.get(&place).is_none_or(|(_, had)| *had < TURNS_OF_PLACE) && self.all.take(now);
         if is_free {
-            self.places.insert(place, now);
+            self.places.entry(place).or_insert((now, 0)).1 += 1;
         }
         is_free
     }
@@ -50,11 +51,11 @@ mod tests {
         let begin = Instant::now();
         let mut turns = SpentTurns::new(begin);
         let place = |number: u8| Some(IpAddr::from([198, 51, 100, number]));
-        assert!(turns.take(place(1), begin) && !turns.take(place(1), begin + PLACE_RESTS / 2));
+        assert!((0..TURNS_OF_PLACE).all(|_| turns.take(place(1), begin)) && !turns.take(place(1), begin + PLACE_RESTS / 2));
         assert!(turns.take(place(2), begin + PLACE_RESTS / 2) && turns.take(place(1), begin + PLACE_RESTS));
         let later = begin + 10 * PLACE_RESTS;
         let taken = (0..=255).filter(|number| turns.take(place(*number), later)).count();
         assert_eq!((taken, turns.places.len()), (BURST as usize, BURST as usize));
-        assert!(turns.take(None, later + ONE_EACH) && !turns.take(None, later + 2 * ONE_EACH));
+        assert!(turns.take(None, later + ONE_EACH) && !turns.take(None, later + ONE_EACH), "all together have few");
     }
 }
