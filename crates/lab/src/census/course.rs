@@ -398,19 +398,20 @@ impl Course {
             return Ok(());
         };
         let survey = self.world.studies()[0].name;
+        let mut compared = Compared::default();
         self.swarm.deny(&denied).await?;
-        self.all_say(&["why", &denied], |said| said["answer_text"].to_string().contains(" denies ")).await;
+        self.all_say(&mut compared, &["why", &denied], |said| said["answer_text"].to_string().contains(" denies ")).await;
         tokio::time::sleep(WATCHED).await;
         self.swarm.ask(0, &["opt-out", "add", &opted_out, "--proof", "order"]).await?;
         let is_listed =
             |said: &Value| said.as_array().into_iter().flatten().any(|view| view["subject"] == *opted_out && view["in_force"] == true);
-        self.all_say(&["opt-out", "list"], is_listed).await;
+        self.all_say(&mut compared, &["opt-out", "list"], is_listed).await;
         tokio::time::sleep(WATCHED).await;
         self.swarm.ask(0, &["survey", "end", survey]).await?;
-        self.all_say(&["survey", "show", survey], |said| said["survey"]["state"] == "ended").await;
+        self.all_say(&mut compared, &["survey", "show", survey], |said| said["survey"]["state"] == "ended").await;
         tokio::time::sleep(WATCHED).await;
         self.say(&format!("{denied} was denied, {opted_out} opted out, and the survey {survey} has ended"));
-        let (begun, mut compared) = (Instant::now(), Compared::default());
+        let begun = Instant::now();
         while !self.all_told(run).await {
             if begun.elapsed() > LAG {
                 compared.wrong("", AFTER_NOES, "the totals of the last run", "others, or none that are exact");
@@ -426,11 +427,14 @@ impl Course {
         Ok(())
     }
 
-    /// Waits until every member's answer to a command, as JSON, is as it has to be.
-    async fn all_say(&self, arguments: &[&str], is_so: impl Fn(&Value) -> bool) {
+    /// Waits until every member's answer to a command, as JSON, is as it has to be; if that takes too long it is wrong.
+    async fn all_say(&self, compared: &mut Compared, arguments: &[&str], is_so: impl Fn(&Value) -> bool) {
         let begun = Instant::now();
         for number in self.swarm.running() {
-            while !self.swarm.json(number, arguments).await.is_ok_and(|said| is_so(&said)) && begun.elapsed() < LAG {
+            while !self.swarm.json(number, arguments).await.is_ok_and(|said| is_so(&said)) {
+                if begun.elapsed() > LAG {
+                    return compared.wrong("", AFTER_NOES, format!("in force by `{}`", arguments.join(" ")), "not at all members");
+                }
                 tokio::time::sleep(LOOK_EVERY / 4).await;
             }
         }
