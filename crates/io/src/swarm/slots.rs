@@ -422,17 +422,17 @@ mod tests {
     }
 
     #[test]
-    fn with_the_bytes_for_strangers_spent_a_stranger_connects_once_and_members_as_before() {
+    fn with_the_bytes_for_strangers_spent_a_stranger_connects_a_few_times_and_members_as_before() {
         let mut slots = slots();
         member_from(&mut slots, "/ip4/203.0.113.1");
         slots.counters.meter.spend_readers(true);
-        assert_eq!(taken(&mut slots, 4, "/ip4/198.51.100.7"), 1);
+        assert_eq!(taken(&mut slots, 6, "/ip4/198.51.100.7"), 3);
         assert_eq!(tried(&mut slots, ["/ip4/198.51.100.7".to_owned()])[0], Err(SlotError::Spent));
         assert_eq!(slots.counters.connections_spent.load(Ordering::Relaxed), 4);
         assert!(tried(&mut slots, ["/ip4/198.51.100.8".to_owned()])[0].is_ok(), "it may be a new member");
         assert_eq!((taken(&mut slots, 3, "/ip4/203.0.113.1"), taken(&mut slots, 3, "/ip4/127.0.0.1")), (3, 3));
         slots.counters.meter.spend_readers(false);
-        assert_eq!(taken(&mut slots, 3, "/ip4/198.51.100.7"), 3, "on the next day");
+        assert_eq!(taken(&mut slots, 4, "/ip4/198.51.100.9"), 4, "on the next day");
     }
 
     #[test]
