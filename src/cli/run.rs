@@ -7,8 +7,8 @@ use super::{
 use crate::io::memory;
 use crate::node::{
     self, NodeError, Reloads, StartChecks,
+    allowance::memory_limit,
     config::{Config, SERVICE_CONFIG, check_dial_address},
-    memory_limit,
     remote_results::{self, NoResults},
 };
 use clap::Args;

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::node::{
     self,
-    admission_files::{self, CERTIFICATE_FILE, IssuingKey},
     api::{AdmissionBody, TakenInView},
     clock,
+    state::admission_files::{self, CERTIFICATE_FILE, IssuingKey},
 };
 use clap::{Args, Subcommand};
 use ed25519_dalek::SigningKey;

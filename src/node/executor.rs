@@ -1,23 +1,5 @@
 //! Carries each of the crawler's commands out, with the client that it needs; none is judged here.
 
-use super::{
-    exports::{self, ExportAsker},
-    measured_transfer, opt_out_proofs,
-    own_addresses::OwnAddresses,
-    peer_transfers::{self, PeerQuestion},
-    probes_told::{self, ProbesAsker},
-    query::{MeasureError, MeasureReply, NoProbesError, Reply},
-    reader_opt_outs::{self, ProofTurn},
-    recovery_budget::{MAX_RECOVERED, RecoveryBudget},
-    request_notes::{Note, RequestNotes},
-    request_record::RequestRecord,
-    requests_made::{self, Inquiry, ReaderTurns, RequestsAsker, Searches},
-    revisit,
-    setup::WebClients,
-    snapshot_store::SnapshotStore,
-    snapshot_transfer::{self, Wanted},
-    store_queue,
-};
 use crate::io::{
     fetcher::Wire,
     machine,
@@ -25,6 +7,25 @@ use crate::io::{
     store::Store,
     swarm::{SwarmCommand, SwarmHandle, SwarmMeter},
     tasks::{self, TaskKind},
+};
+use crate::node::{
+    hierarchy::snapshot_store::SnapshotStore,
+    opt_outs::opt_out_proofs,
+    opt_outs::reader_opt_outs::{self, ProofTurn},
+    own_addresses::OwnAddresses,
+    probes_told::{self, ProbesAsker},
+    query::{MeasureError, MeasureReply, NoProbesError, Reply},
+    requests::request_notes::{Note, RequestNotes},
+    requests::request_record::RequestRecord,
+    requests::requests_made::{self, Inquiry, ReaderTurns, RequestsAsker, Searches},
+    revisit,
+    setup::WebClients,
+    state::store_queue,
+    transfers::exports::{self, ExportAsker},
+    transfers::measured_transfer,
+    transfers::peer_transfers::{self, PeerQuestion},
+    transfers::recovery_budget::{MAX_RECOVERED, RecoveryBudget},
+    transfers::snapshot_transfer::{self, Wanted},
 };
 use ipnetwork::IpNetwork;
 use nearcrawl_core::{

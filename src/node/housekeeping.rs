@@ -4,10 +4,10 @@
 //!
 //! Chores are done one after another by a task of its own; what came of each comes back as a [`Done`].
 
-use super::{
+use crate::node::{
     error::NodeError,
-    persisted_state,
     setup::{self, WebClients},
+    state::persisted_state,
 };
 use crate::{
     io::{

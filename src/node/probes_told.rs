@@ -1,7 +1,7 @@
 //! Answers about the members' probes of a survey's sample: a member is asked for its own, for a reader.
 
-use super::query::{NoProbesError, ProbesReply};
 use crate::io::swarm::{SwarmCommand, SwarmHandle};
+use crate::node::query::{NoProbesError, ProbesReply};
 use nearcrawl_model::{ids::Ticket, message::PublicResponse, survey_probes::SurveyProbes};
 
 /// Who asked.

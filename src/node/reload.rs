@@ -6,13 +6,13 @@
 //! It is listened for before anything else is done: a signal that comes while the daemon starts would end the process, by the system's
 //! default.
 
-use super::{
-    admission_files,
+use crate::io::tasks::{self, TaskKind};
+use crate::node::{
     config::{Config, ConfigError, CrawlConfig, NotReady, ScopeConfig},
     error::NodeError,
-    snapshot_store::SnapshotStore,
+    hierarchy::snapshot_store::SnapshotStore,
+    state::admission_files,
 };
-use crate::io::tasks::{self, TaskKind};
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{admission::SignedAdmission, edition::Edition, view::counted};
 use std::{

@@ -1,7 +1,11 @@
 //! The loop of a daemon: one event at a time to the crawler, its commands to the executor, until it is stopped.
 
-use super::{
-    acquaintances::Acquaintances,
+use crate::io::{
+    store::Store,
+    swarm::{Reachability, Swarm, SwarmCommand, SwarmEvent, SwarmHandle, SwarmSecrets},
+    tasks,
+};
+use crate::node::{
     allowance::{self, OperatorAllowance},
     api::{Api, History, Local, Token},
     changes::Changes,
@@ -9,36 +13,32 @@ use super::{
     config::{Config, InUse, Readers},
     error::NodeError,
     executor::{Executor, Inbox, RowsAsker},
-    exports::{self, ExportAsker},
     fault_injection::{FaultInjection, watch_tasks},
+    hierarchy::snapshot_store::{Beginning, SnapshotStore},
     housekeeping::{Admitted, Chore, Done, Housekeeping},
-    keyfile::{self, NodeIdentity},
     metrics::Metrics,
-    peer_transfers::PeerQuestion,
-    persisted_state::{self, PersistedState, Place},
-    pins::{Pin, Pins},
+    opt_outs::reader_opt_outs::{self, ReaderOptOuts},
     probes_told::{self, ProbesAsker},
     query::{
         NoProbesError, Query, QueryHandle, Reply,
         handler::{Action, QueryHandler},
         seeding::Seeding,
     },
-    reader_opt_outs::{self, ReaderOptOuts},
     reload::{self, Reloads, Reread},
-    request_notes::RequestNotes,
-    request_record::RequestRecord,
-    requests_made::{self, Inquiry, RequestsAsker},
-    scope_keeping::ScopeKeeping,
+    requests::request_notes::RequestNotes,
+    requests::request_record::RequestRecord,
+    requests::requests_made::{self, Inquiry, RequestsAsker},
     setup::{self, WebClients},
-    snapshot_store::{Beginning, SnapshotStore},
     start_checks::StartChecks,
-    told_totals::ToldTotals,
+    state::acquaintances::Acquaintances,
+    state::keyfile::{self, NodeIdentity},
+    state::persisted_state::{self, PersistedState, Place},
+    state::pins::{Pin, Pins},
+    state::scope_keeping::ScopeKeeping,
+    state::told_totals::ToldTotals,
+    transfers::exports::{self, ExportAsker},
+    transfers::peer_transfers::PeerQuestion,
     visits::Visits,
-};
-use crate::io::{
-    store::Store,
-    swarm::{Reachability, Swarm, SwarmCommand, SwarmEvent, SwarmHandle, SwarmSecrets},
-    tasks,
 };
 use nearcrawl_core::{
     crawl::scope::Scope,

@@ -1,14 +1,5 @@
 //! Makes a crawler and an executor of a configuration and a state directory.
 
-use super::{
-    clock::millis,
-    config::{Config, CrawlRule, DelegationPolicy, Readers},
-    error::NodeError,
-    images::{self, Reading},
-    keyfile::{self, NodeIdentity},
-    own_addresses::literals,
-    persisted_state::PersistedState,
-};
 use crate::io::{
     fetcher::{FetchLimits, Fetcher, FetcherConfig, WebTls},
     prober::{ProbeTimeouts, Prober},
@@ -18,6 +9,15 @@ use crate::io::{
     store::{Store, StoreConfig},
     swarm::{SwarmConfig, SwarmSecrets},
     text,
+};
+use crate::node::{
+    clock::millis,
+    config::{Config, CrawlRule, DelegationPolicy, Readers},
+    error::NodeError,
+    hierarchy::images::{self, Reading},
+    own_addresses::literals,
+    state::keyfile::{self, NodeIdentity},
+    state::persisted_state::PersistedState,
 };
 use ed25519_dalek::SigningKey;
 use nearcrawl_core::{

@@ -2,15 +2,15 @@
 //!
 //! In a state directory that is kept it goes on where it stopped.
 
-use super::{
+use crate::node::{
     clock,
     config::Config,
     error::NodeError,
     executor::{Executor, Inbox},
-    keyfile,
-    persisted_state::{self, Place},
     query::handler,
     setup,
+    state::keyfile,
+    state::persisted_state::{self, Place},
 };
 use nearcrawl_core::{
     crawler::{Crawler, Settings},

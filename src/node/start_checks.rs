@@ -5,21 +5,23 @@
 //! What another process may hold just now (the state directory, a port) is not asked here: a daemon that runs with the configuration holds
 //! both, and the configuration is right.
 
-use super::{
-    admission_files,
-    api::ApiError,
-    config::Config,
-    data_age::DataAge,
-    error::NodeError,
-    keyfile, metered_line, setup,
-    snapshot_store::{Given, edition_of},
-};
 use crate::io::{
     machine,
     resolver::Resolver,
     sockets::could_bind,
     store::Store,
     swarm::{self, Carrier},
+};
+use crate::node::{
+    allowance::metered_line,
+    api::ApiError,
+    config::Config,
+    error::NodeError,
+    hierarchy::data_age::DataAge,
+    hierarchy::snapshot_store::{Given, edition_of},
+    setup,
+    state::admission_files,
+    state::keyfile,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,

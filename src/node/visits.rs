@@ -3,11 +3,11 @@
 //! These are all limits in numbers, from the configuration and the constants that hold them: the page of `bot-site` and `/bot` of the API
 //! say the same. What stands in backquotes is to be taken literally.
 
-use super::{
+use crate::io::{fetcher::MAX_RETRY_AFTER, prober::CONNECTS};
+use crate::node::{
     clock::millis,
     config::{Config, DelegationPolicy},
 };
-use crate::io::{fetcher::MAX_RETRY_AFTER, prober::CONNECTS};
 use nearcrawl_core::{
     crawl::{
         politeness::{FIRST_BACK_OFF, MAX_BACK_OFF, MAX_CRAWL_DELAY},

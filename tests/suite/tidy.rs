@@ -48,7 +48,7 @@ const LONG_FUNCTIONS: [&str; 8] = [
     "src/node/api/fake.rs: status",
     "src/node/metrics.rs: register",
     "src/node/run.rs: live",
-    "src/node/store_queue.rs: try_to",
+    "src/node/state/store_queue.rs: try_to",
 ];
 
 pub(super) struct Source {

@@ -14,7 +14,7 @@ use crate::{
         machine, sockets,
         swarm::{Carrier, Reader, listen_address},
     },
-    node::{NodeError, StartChecks, clock, config::Config, memory_limit, metered_line},
+    node::{NodeError, StartChecks, allowance::memory_limit, allowance::metered_line, clock, config::Config},
 };
 use nearcrawl_model::{
     url::Host,

@@ -20,8 +20,8 @@ mod tests;
 mod token;
 mod verify;
 
-use super::{metrics::Metrics, query::QueryHandle};
 use crate::io::tasks::{self, TaskKind};
+use crate::node::{metrics::Metrics, query::QueryHandle};
 pub use admission::{AdmissionBody, TakenInView};
 use axum::{
     Router,

@@ -9,8 +9,8 @@ use super::{
 use crate::{
     io::json,
     node::{
-        measured_transfer::MAX_BYTES,
         query::{MeasureError, Query},
+        transfers::measured_transfer::MAX_BYTES,
     },
 };
 use axum::{

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     io::store::StoreConfig,
-    node::{clock, config::Config, setup, snapshot_store::SnapshotStore},
+    node::{clock, config::Config, hierarchy::snapshot_store::SnapshotStore, setup},
 };
 use ed25519_dalek::SigningKey;
 use hickory_resolver::proto::rr::RecordType;

@@ -1,11 +1,11 @@
 //! What is kept from one start of the daemon to the next, beside claims and journals: small named values in the store.
 
-use super::{
-    error::NodeError,
-    keyfile,
-    store_queue::{admissions_page, contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
-};
 use crate::io::{store::Store, swarm::SwarmSecrets};
+use crate::node::{
+    error::NodeError,
+    state::keyfile,
+    state::store_queue::{admissions_page, contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
+};
 use nearcrawl_core::{allowance::AllKept, crawl::scope::EverInScope, delegation::contacts::PAGES};
 use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, subnet::Subnet, survey::MAX_SURVEYS, url::PageUrl};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

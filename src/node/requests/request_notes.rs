@@ -3,8 +3,8 @@
 //! Each request is noted when it begins, and written with what came of it when it has ended, however it ends: also if its task is called
 //! off or panics. What sends nothing is not written.
 
-use super::{clock, request_record::RequestRecord};
 use crate::io::request_log::{RequestKind, RequestLine, RequestLog};
+use crate::node::{clock, requests::request_record::RequestRecord};
 use nearcrawl_core::event::Event;
 use nearcrawl_model::{
     fetch::{

@@ -2,8 +2,8 @@
 //!
 //! It is a TXT record in the DNS, or a file at the web server: one request, or two where the first port is closed.
 
-use super::{
-    request_notes::{Note, RequestNotes},
+use crate::node::{
+    requests::request_notes::{Note, RequestNotes},
     setup::WebClients,
 };
 use nearcrawl_model::{

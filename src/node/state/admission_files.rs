@@ -3,7 +3,7 @@
 //! The root key is used by people only, where they like, and by no daemon. Its file is one line that only its user can read: the secret
 //! seed and the public key, which belong together. A certificate is one line of text, too.
 
-use super::{config::Config, error::NodeError, keyfile};
+use crate::node::{config::Config, error::NodeError, state::keyfile};
 use ed25519_dalek::SigningKey;
 use nearcrawl_model::admission::{RootKey, SignedAdmission};
 use std::{
@@ -84,7 +84,7 @@ pub fn certificate_path(config: &Config) -> PathBuf {
 }
 
 /// The certificate in the state directory. Whether it counts is said by the daemon's state; here it is only read.
-pub(super) fn certificate(config: &Config) -> Result<Option<SignedAdmission>, NodeError> {
+pub(in crate::node) fn certificate(config: &Config) -> Result<Option<SignedAdmission>, NodeError> {
     let path = certificate_path(config);
     match read_certificate(&path) {
         Ok(signed) => Ok(Some(signed)),

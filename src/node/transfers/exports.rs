@@ -2,11 +2,11 @@
 //!
 //! Their owner reads its journals a piece at a time, beside the loop, and not faster than it may.
 
-use super::{peer_transfers, query::Reply};
 use crate::io::{
     store::{Store, StoreError},
     swarm::{SwarmCommand, SwarmHandle},
 };
+use crate::node::{query::Reply, transfers::peer_transfers};
 use nearcrawl_core::{
     event::Event,
     report::journal_rows::{ExportOrder, JournalRows},

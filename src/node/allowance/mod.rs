@@ -1,14 +1,19 @@
 //! The operator's limits: reads the clock and the meter, tells the crawler, and keeps what was used.
 
-use super::{
+pub(super) mod disk_limit;
+pub(crate) mod memory_limit;
+pub(crate) mod metered_line;
+pub(super) mod usage_marks;
+
+use crate::io::{fetcher::Wire, resolver::Resolver, swarm::SwarmMeter};
+use crate::node::{
+    allowance::disk_limit::DiskLimit,
+    allowance::memory_limit::MemoryLimit,
+    allowance::metered_line::MeteredLine,
     config::{Config, TellAllowance},
-    disk_limit::DiskLimit,
-    memory_limit::MemoryLimit,
-    metered_line::MeteredLine,
     query::{PauseReply, Reply},
     start_checks::MIN_FREE,
 };
-use crate::io::{fetcher::Wire, resolver::Resolver, swarm::SwarmMeter};
 use jiff::{Timestamp, tz::TimeZone};
 use nearcrawl_core::{
     allowance::{AllKept, Allowance, Kept, Limits, LocalTime, Outlook},

@@ -2,17 +2,17 @@
 //!
 //! They are in the state directory, each in a file named by its content's hash, with a note of which one is used.
 
-use super::{
-    clock,
-    config::Config,
-    data_age::DataAge,
-    error::NodeError,
-    images::{self, Reading},
-    setup,
-};
 use crate::io::{
     snapshot::{self, FileError},
     tasks::{self, TaskKind},
+};
+use crate::node::{
+    clock,
+    config::Config,
+    error::NodeError,
+    hierarchy::data_age::DataAge,
+    hierarchy::images::{self, Reading},
+    setup,
 };
 use nearcrawl_core::hierarchy_version::machine::AtHand;
 use nearcrawl_hierarchy::{CHUNK_LENGTH, FurtherPrefix, Hierarchy, Manifest, SnapshotError, pack, unpack, with_further};
@@ -81,7 +81,7 @@ impl Given {
     }
 
     /// The hierarchy without further prefixes.
-    pub(super) fn base(&self) -> &Hierarchy {
+    pub(in crate::node) fn base(&self) -> &Hierarchy {
         self.base.hierarchy()
     }
 }

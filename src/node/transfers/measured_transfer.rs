@@ -2,10 +2,10 @@
 //!
 //! Pieces of the hierarchy's file, which every member has, are fetched from it and thrown away.
 
-use super::{
-    peer_transfers::{self, PeerQuestion},
+use crate::node::{
     query::MeasureError,
-    snapshot_transfer::manifest_of,
+    transfers::peer_transfers::{self, PeerQuestion},
+    transfers::snapshot_transfer::manifest_of,
 };
 use futures::{StreamExt, stream};
 use nearcrawl_hierarchy::CHUNK_LENGTH;

@@ -2,11 +2,11 @@
 //!
 //! They send journal rows to a replica, and fetch rows that a replica has.
 
-use super::{
-    recovery_budget::{RecoveryBudget, Share},
-    store_queue::MAX_ROW_BYTES,
-};
 use crate::io::store::Store;
+use crate::node::{
+    state::store_queue::MAX_ROW_BYTES,
+    transfers::recovery_budget::{RecoveryBudget, Share},
+};
 use nearcrawl_core::{
     event::{CopyAnswer, Event},
     replication::replicas::CopyOrder,
@@ -34,7 +34,7 @@ pub struct PeerQuestion {
 }
 
 /// Pieces that one member may send of one subnet. They are at most [`MAX_ROW_BYTES`] long and most of them nearly so: 256 of those are
-/// all that [`recovery_budget::MAX_RECOVERED_ONCE`](super::recovery_budget::MAX_RECOVERED_ONCE) allows.
+/// all that [`recovery_budget::MAX_RECOVERED_ONCE`](crate::node::transfers::recovery_budget::MAX_RECOVERED_ONCE) allows.
 const MAX_PIECES: usize = 1 << 12;
 
 /// What a row takes in memory besides its entry: its key with a short host name, its number and the allocations, in bytes.

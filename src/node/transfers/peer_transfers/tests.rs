@@ -1,7 +1,7 @@
 //! Tests that a member that hands over rows gets as much memory as it is allowed, and no more.
 
 use super::*;
-use crate::node::recovery_budget::{MAX_RECOVERED, MAX_RECOVERED_ONCE};
+use crate::node::transfers::recovery_budget::{MAX_RECOVERED, MAX_RECOVERED_ONCE};
 
 const MEMBER: AccessPoint = AccessPoint([3; 32]);
 

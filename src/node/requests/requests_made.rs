@@ -3,15 +3,15 @@
 //! Each member searches its own log of requests; who is asked asks all of them. Where a log does not say, and of members that do not answer or
 //! are gone, all are asked in turn what the records of requests say that they have: their own, and copies.
 
-use super::{
-    clock,
-    peer_transfers::{self, PeerQuestion},
-    query::Reply,
-    request_record::RequestRecord,
-};
 use crate::io::{
     request_log::{RequestLog, Writing, search},
     swarm::{SwarmCommand, SwarmHandle},
+};
+use crate::node::{
+    clock,
+    query::Reply,
+    requests::request_record::RequestRecord,
+    transfers::peer_transfers::{self, PeerQuestion},
 };
 use futures::{StreamExt, stream};
 use nearcrawl_model::{

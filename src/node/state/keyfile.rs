@@ -4,8 +4,8 @@
 //! belong together then; a damaged seed alone would be another identity. Files of earlier versions have the seed only; they are replaced
 //! when they are read.
 
-use super::{config::Config, error::NodeError};
 use crate::io::swarm::access_point_of_seed;
+use crate::node::{config::Config, error::NodeError};
 use nearcrawl_model::{access_point::AccessPoint, admission::SignedAdmission, view::counted};
 use std::{
     ffi::CString,
@@ -37,7 +37,7 @@ pub struct NodeIdentity {
 }
 
 /// Whether the state directory and the key can be used, or made if they are not there; nothing is written.
-pub(super) fn check(config: &Config) -> Result<(), NodeError> {
+pub(in crate::node) fn check(config: &Config) -> Result<(), NodeError> {
     let dir = &config.state_dir;
     let below = ["state", "cache", "hierarchy"].map(|name| dir.join(name));
     for dir in below.iter().chain([dir]) {
@@ -100,7 +100,7 @@ pub fn init(config: &Config) -> Result<NodeIdentity, NodeError> {
 }
 
 /// 32 bytes from the kernel.
-pub(super) fn random_seed() -> io::Result<[u8; 32]> {
+pub(in crate::node) fn random_seed() -> io::Result<[u8; 32]> {
     let mut seed = [0; 32];
     fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
     Ok(seed)
@@ -110,7 +110,7 @@ pub(super) fn random_seed() -> io::Result<[u8; 32]> {
 ///
 /// # Errors
 /// There is none, or it cannot be used.
-pub(super) fn seed_of(path: &Path) -> Result<[u8; HALF], NodeError> {
+pub(in crate::node) fn seed_of(path: &Path) -> Result<[u8; HALF], NodeError> {
     let failed = |why: String, forbidden| NodeError::Key { path: path.to_owned(), why, forbidden };
     match read(path) {
         Ok(stored) => Ok(stored.seed),
@@ -120,7 +120,7 @@ pub(super) fn seed_of(path: &Path) -> Result<[u8; HALF], NodeError> {
 }
 
 /// Who an access point with this configuration is; none if its key is not made yet, or cannot be used.
-pub(super) fn known(config: &Config) -> Option<AccessPoint> {
+pub(in crate::node) fn known(config: &Config) -> Option<AccessPoint> {
     read(&config.state_dir.join(KEY_FILE)).ok().map(|stored| access_point_of_seed(stored.seed))
 }
 
@@ -174,7 +174,7 @@ fn write(path: &Path, seed: &[u8; HALF]) -> io::Result<()> {
 }
 
 /// The key that all members of a swarm share: 64 hexadecimal digits.
-pub(super) fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeError> {
+pub(in crate::node) fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeError> {
     let wrong = |why: String| NodeError::PreSharedKey { path: path.to_owned(), why };
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => {

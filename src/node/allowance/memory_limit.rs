@@ -4,8 +4,8 @@
 //! other members. At it, it asks nothing of servers, and takes in no URLs. A mark is reached only by what is in use: the allocator keeps what
 //! was freed, so that is given back first.
 
-use super::usage_marks::UsageMarks;
 use crate::io::memory;
+use crate::node::allowance::usage_marks::UsageMarks;
 use std::{
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -145,7 +145,7 @@ impl MemoryLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::usage_marks::STAYS_NEAR;
+    use crate::node::allowance::usage_marks::STAYS_NEAR;
 
     const MIB: u64 = 1 << 20;
 

@@ -31,7 +31,7 @@ impl DataAge {
     }
 
     /// Tells the log how old the data is that a daemon begins with, and what to do if it is old.
-    pub(super) fn tell(age: Option<DataAge>) {
+    pub(in crate::node) fn tell(age: Option<DataAge>) {
         match age {
             Some(age) if age.is_old() => {
                 tracing::warn!("{age}: `nearcrawl hierarchy renew` fetches today's; nearcrawl-hierarchy.timer does it every three months");

@@ -1,8 +1,8 @@
 //! Transfer of editions of the hierarchy between members, as chunks of a file, each checked when it arrives.
 
-use super::{
-    peer_transfers::{self, PeerQuestion},
-    snapshot_store::SnapshotStore,
+use crate::node::{
+    hierarchy::snapshot_store::SnapshotStore,
+    transfers::peer_transfers::{self, PeerQuestion},
 };
 use futures::{StreamExt, stream};
 use nearcrawl_core::{
@@ -46,7 +46,7 @@ enum GatherError {
     Slow,
     /// The file does not contain a usable edition.
     #[error(transparent)]
-    SnapshotStore(#[from] super::snapshot_store::SnapshotStoreError),
+    SnapshotStore(#[from] crate::node::hierarchy::snapshot_store::SnapshotStoreError),
     /// The task that looks at it ended.
     #[error("looking at it was interrupted")]
     Interrupted,
@@ -132,7 +132,7 @@ async fn look_at(
 }
 
 /// What a member answers that is asked for a manifest.
-pub(super) enum Told {
+pub(in crate::node) enum Told {
     /// One that can be of this edition.
     Manifest(Manifest),
     /// One that cannot be.
@@ -149,7 +149,7 @@ impl Told {
 }
 
 /// Asks a member for the manifest of its file of an edition.
-pub(super) async fn manifest_of(asking: &mpsc::Sender<PeerQuestion>, source: AccessPoint, edition: &Edition) -> Told {
+pub(in crate::node) async fn manifest_of(asking: &mpsc::Sender<PeerQuestion>, source: AccessPoint, edition: &Edition) -> Told {
     let Some(Response::HierarchyManifest(Some(bytes))) =
         peer_transfers::ask(asking, source, Request::HierarchyManifest(edition.hash)).await
     else {

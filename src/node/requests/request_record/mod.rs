@@ -6,13 +6,13 @@
 
 mod kept;
 
-use super::{
-    clock,
-    peer_transfers::{self, PeerQuestion},
-};
 use crate::io::{
     request_log::RequestLine,
     store::{Store, StoreError},
+};
+use crate::node::{
+    clock,
+    transfers::peer_transfers::{self, PeerQuestion},
 };
 use kept::{KeepError, KeptRecords};
 use nearcrawl_core::request_record::{

@@ -1,7 +1,7 @@
 //! Tests that an edition comes whole from members of whom some lie, and that none is taken that is not what it is called.
 
 use super::*;
-use crate::node::{config::Config, snapshot_store::edition_of};
+use crate::node::{config::Config, hierarchy::snapshot_store::edition_of};
 use nearcrawl_hierarchy::{Builder, CHUNK_LENGTH, MAX_FILE, pack};
 use nearcrawl_model::message::MAX_MESSAGE;
 use serde::Serialize;

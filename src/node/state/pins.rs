@@ -2,7 +2,7 @@
 //!
 //! A pin is stored before it is said and before it holds; what is asked for while something is being stored is stored after that.
 
-use super::query::Reply;
+use crate::node::query::Reply;
 use nearcrawl_model::{subnet::Subnet, view::PinView};
 use std::collections::BTreeSet;
 

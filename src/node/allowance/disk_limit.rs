@@ -5,7 +5,7 @@
 //! is measured is measured every few seconds, and a store that puts its files in order takes some room for a moment: a limit may be passed by
 //! a few MiB.
 
-use super::usage_marks::UsageMarks;
+use crate::node::allowance::usage_marks::UsageMarks;
 use std::time::Instant;
 
 /// The limit, and where it stands.
