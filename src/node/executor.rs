@@ -10,22 +10,28 @@ use crate::io::{
 };
 use crate::node::{
     hierarchy::snapshot_store::SnapshotStore,
-    opt_outs::opt_out_proofs,
-    opt_outs::reader_opt_outs::{self, ProofTurn},
+    opt_outs::{
+        opt_out_proofs,
+        reader_opt_outs::{self, ProofTurn},
+    },
     own_addresses::OwnAddresses,
     probes_told::{self, ProbesAsker},
     query::{MeasureError, MeasureReply, NoProbesError, Reply},
-    requests::request_notes::{Note, RequestNotes},
-    requests::request_record::RequestRecord,
-    requests::requests_made::{self, Inquiry, ReaderTurns, RequestsAsker, Searches},
+    requests::{
+        request_notes::{Note, RequestNotes},
+        request_record::RequestRecord,
+        requests_made::{self, Inquiry, ReaderTurns, RequestsAsker, Searches},
+    },
     revisit,
     setup::WebClients,
     state::store_queue,
-    transfers::exports::{self, ExportAsker},
-    transfers::measured_transfer,
-    transfers::peer_transfers::{self, PeerQuestion},
-    transfers::recovery_budget::{MAX_RECOVERED, RecoveryBudget},
-    transfers::snapshot_transfer::{self, Wanted},
+    transfers::{
+        exports::{self, ExportAsker},
+        measured_transfer,
+        peer_transfers::{self, PeerQuestion},
+        recovery_budget::{MAX_RECOVERED, RecoveryBudget},
+        snapshot_transfer::{self, Wanted},
+    },
 };
 use ipnetwork::IpNetwork;
 use nearcrawl_core::{

@@ -7,10 +7,13 @@ use crate::node::{
     config::Config,
     error::NodeError,
     executor::{Executor, Inbox},
+    hierarchy::reading,
     query::handler,
     setup,
-    state::keyfile,
-    state::persisted_state::{self, Place},
+    state::{
+        keyfile,
+        persisted_state::{self, Place},
+    },
 };
 use nearcrawl_core::{
     crawler::{Crawler, Settings},
@@ -166,7 +169,7 @@ pub async fn crawl(
     let scratch = if state.is_none() { Some(Scratch::new()?) } else { None };
     config.state_dir = state.or_else(|| scratch.as_ref().map(|scratch| scratch.0.clone())).unwrap_or_default();
     let identity = keyfile::init(&config)?;
-    let hierarchy = Arc::new(setup::hierarchy(&config)?);
+    let hierarchy = Arc::new(reading::hierarchy(&config)?);
     let store = setup::store(&config)?;
     let persisted = persisted_state::recall(&store, Place::of(&config.state_dir)).await?;
     // What it owns there it may ask only while the swarm's voters renew its lease.

@@ -13,15 +13,16 @@ use crate::io::{
     swarm::{self, Carrier},
 };
 use crate::node::{
-    allowance::metered_line,
+    allowance::{disk_limit::MIN_FREE, metered_line},
     api::ApiError,
     config::Config,
     error::NodeError,
-    hierarchy::data_age::DataAge,
-    hierarchy::snapshot_store::{Given, edition_of},
+    hierarchy::{
+        data_age::DataAge,
+        snapshot_store::{Given, edition_of},
+    },
     setup,
-    state::admission_files,
-    state::keyfile,
+    state::{admission_files, keyfile},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -30,9 +31,6 @@ use nearcrawl_model::{
     time::WallTime,
 };
 use std::net::SocketAddr;
-
-/// With less free disk than this nothing new is fetched, in bytes.
-pub(super) const MIN_FREE: u64 = 256 << 20;
 
 /// A configuration with which a daemon can start, as far as that can be known beforehand, and what had to be read to know it.
 #[derive(Clone, Debug)]

@@ -8,6 +8,9 @@
 use crate::node::allowance::usage_marks::UsageMarks;
 use std::time::Instant;
 
+/// With less free disk than this nothing new is fetched, in bytes.
+pub const MIN_FREE: u64 = 256 << 20;
+
 /// The limit, and where it stands.
 #[derive(Debug, Default)]
 pub struct DiskLimit {

@@ -7,12 +7,13 @@ pub(super) mod usage_marks;
 
 use crate::io::{fetcher::Wire, resolver::Resolver, swarm::SwarmMeter};
 use crate::node::{
-    allowance::disk_limit::DiskLimit,
-    allowance::memory_limit::MemoryLimit,
-    allowance::metered_line::MeteredLine,
+    allowance::{
+        disk_limit::{DiskLimit, MIN_FREE},
+        memory_limit::MemoryLimit,
+        metered_line::MeteredLine,
+    },
     config::{Config, TellAllowance},
     query::{PauseReply, Reply},
-    start_checks::MIN_FREE,
 };
 use jiff::{Timestamp, tz::TimeZone};
 use nearcrawl_core::{

@@ -10,9 +10,11 @@ use crate::node::{
     clock,
     config::Config,
     error::NodeError,
-    hierarchy::data_age::DataAge,
-    hierarchy::images::{self, Reading},
-    setup,
+    hierarchy::{
+        data_age::DataAge,
+        images::{self, Reading},
+        reading,
+    },
 };
 use nearcrawl_core::hierarchy_version::machine::AtHand;
 use nearcrawl_hierarchy::{CHUNK_LENGTH, FurtherPrefix, Hierarchy, Manifest, SnapshotError, pack, unpack, with_further};
@@ -72,7 +74,7 @@ pub struct Given {
 impl Given {
     /// Reads what the configuration names.
     pub fn read(config: &Config) -> Result<Given, NodeError> {
-        let (base, further) = (setup::base_hierarchy(config, &setup::images_of(config))?, setup::further_prefixes(config));
+        let (base, further) = (reading::base_hierarchy(config, &reading::images_of(config))?, reading::further_prefixes(config));
         let completed = (!further.is_empty()).then(|| with_further(base.hierarchy(), &further)).transpose();
         Ok(Given {
             base,
@@ -120,7 +122,7 @@ impl SnapshotStore {
         fs::create_dir_all(&directory).map_err(|error| {
             NodeError::Hierarchy(format!("{}: cannot be created: {error}; the daemon keeps its hierarchies there", directory.display()))
         })?;
-        let further = Arc::new(setup::further_prefixes(config));
+        let further = Arc::new(reading::further_prefixes(config));
         Ok(SnapshotStore { directory, further, manifests: Arc::default(), given: Arc::default() })
     }
 
@@ -166,7 +168,7 @@ impl SnapshotStore {
 
     /// The operator's hierarchy, read once more; none if it is the edition that is known already.
     pub fn given_again(&self, config: &Config, known: &Edition) -> Result<Option<(Edition, Arc<Hierarchy>)>, NodeError> {
-        let given = setup::base_hierarchy(config, &self.directory)?.filed(&self.directory);
+        let given = reading::base_hierarchy(config, &self.directory)?.filed(&self.directory);
         let edition = edition_of(&given);
         if edition.hash == known.hash {
             return Ok(None);

@@ -134,7 +134,12 @@ fn of(crawler: &Crawler, name: &str) -> Option<SurveyView> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::{clock, config::Config, setup, state::keyfile::NodeIdentity, state::persisted_state::PersistedState};
+    use crate::node::{
+        clock,
+        config::Config,
+        setup,
+        state::{keyfile::NodeIdentity, persisted_state::PersistedState},
+    };
     use nearcrawl_hierarchy::Builder;
     use nearcrawl_model::access_point::AccessPoint;
     use std::{collections::BTreeSet, sync::Arc};

@@ -3,8 +3,10 @@
 use crate::io::{store::Store, swarm::SwarmSecrets};
 use crate::node::{
     error::NodeError,
-    state::keyfile,
-    state::store_queue::{admissions_page, contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
+    state::{
+        keyfile,
+        store_queue::{admissions_page, contacts_page, opt_outs_page, survey_probes_slot, survey_slot},
+    },
 };
 use nearcrawl_core::{allowance::AllKept, crawl::scope::EverInScope, delegation::contacts::PAGES};
 use nearcrawl_model::{access_point::AccessPoint, replica::StoreId, subnet::Subnet, survey::MAX_SURVEYS, url::PageUrl};

@@ -4,8 +4,10 @@
 
 use crate::node::{
     query::MeasureError,
-    transfers::peer_transfers::{self, PeerQuestion},
-    transfers::snapshot_transfer::manifest_of,
+    transfers::{
+        peer_transfers::{self, PeerQuestion},
+        snapshot_transfer::manifest_of,
+    },
 };
 use futures::{StreamExt, stream};
 use nearcrawl_hierarchy::CHUNK_LENGTH;
