@@ -25,7 +25,7 @@ use crate::{
         comparison::Heard,
     },
     pending::{MapQuestion, Pending},
-    replication::{AwaitedReplicas, Lived, Replication, handed_on, loading::JournalCopy},
+    replication::{AwaitedReplicas, Lived, Replication, Reputation, handed_on, loading::JournalCopy},
     report::{self, BesidesSums},
     routing::{
         acknowledgements::Reply,
@@ -160,7 +160,7 @@ impl Crawler {
         self.replication.flush(&mut self.context);
         let unfinished = Unfinished {
             fetching: self.crawl.fetches().is_busy() || self.crawl.is_asking() || self.surveys.probing().is_busy(),
-            journals: self.replication.is_recording(),
+            journals: self.replication.is_recording() || self.shutdown.is_leaving() && self.replication.is_naming(),
             outgoing: !self.routing.outbox().is_empty(),
             voter: self.voting.is_listed(self.context.me, &self.membership),
             needed: self.voting.is_needed(&self.context, &self.membership),
@@ -614,7 +614,7 @@ impl Crawler {
 
     pub(crate) fn tick_voting(&mut self) {
         if self.shutdown.is_leaving() {
-            self.voting.leave();
+            self.voting.leave(self.context.now.moment);
         }
         let (voting, cx, others) = self.voting();
         voting.tick(cx, others);
@@ -960,7 +960,8 @@ impl Crawler {
         // A voter has held leases for long.
         let list = self.voting.list().filter(|_| self.membership.live().len() <= SMALL);
         let vouched = |member: &AccessPoint| list.is_some_and(|list| list.contains(member));
-        self.replication.review_replicas(&mut self.context, &self.membership, vouched, next_owner);
+        let others = Reputation { vouched, leaves: |member: &AccessPoint| self.voting.leaves(member) };
+        self.replication.review_replicas(&mut self.context, &self.membership, others, next_owner);
         let released = self.ownership.has_released(&self.context.me);
         self.voting.name_replicas(&self.context, self.replication.names().to_vec(), released);
         if !released && self.replication.has_copied_all() {

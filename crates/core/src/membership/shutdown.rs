@@ -17,6 +17,10 @@ use nearcrawl_model::{
 /// How long a leaver or a stopping daemon waits for its replicas.
 const PARTING_TIMEOUT: Millis = 15_000;
 
+/// How long a leaver keeps what is its own, so that those that leave at the same time hear of one another: a replica that leaves, too, is
+/// replaced before what it has copies of is released.
+const HEARS_OTHERS: Millis = 3_000;
+
 /// How long a voter that leaves waits until the others have agreed on a list without it: else they would need it.
 const VOTING_TIMEOUT: Millis = 120_000;
 
@@ -92,7 +96,12 @@ impl Shutdown {
             return;
         }
         let now = cx.now.moment;
-        let patient = now.since(*self.since.get_or_insert(now)) < PARTING_TIMEOUT;
+        let waited = now.since(*self.since.get_or_insert(now));
+        let patient = waited < PARTING_TIMEOUT;
+        let alone = members.live().iter().all(|member| *member == cx.me);
+        if self.leaving && !alone && waited < HEARS_OTHERS {
+            return;
+        }
         if patient && (unfinished.fetching || unfinished.journals || self.leaving && unfinished.outgoing) {
             return;
         }
@@ -106,7 +115,7 @@ impl Shutdown {
                 return;
             }
             // Others that leave, too, have to be heard of before it is known what list would be better.
-            let needed = unfinished.needed && now.since(*self.since.get_or_insert(now)) < VOTING_TIMEOUT;
+            let needed = unfinished.needed && waited < VOTING_TIMEOUT;
             if needed || patient && (ownership.is_telling() || unfinished.voter) {
                 return;
             }

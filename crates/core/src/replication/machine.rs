@@ -8,7 +8,7 @@ use crate::{
     membership::Membership,
     ownership::Ownership,
     pending::Pending,
-    replication::{Replication, append_queue::Append},
+    replication::{Replication, Reputation, append_queue::Append},
     routing::outbox::Item,
 };
 use nearcrawl_model::{
@@ -147,17 +147,16 @@ impl Replication {
         }
     }
 
-    /// Looks at who keeps copies of our journals, and chooses others if need be; `vouched` is whether others say that a member has been here
-    /// for long.
+    /// Looks at who keeps copies of our journals, and chooses others if need be; `others` is what others say of members.
     pub(crate) fn review_replicas(
         &mut self,
         cx: &mut Context,
         members: &Membership,
-        vouched: impl Fn(&AccessPoint) -> bool,
+        others: Reputation<impl Fn(&AccessPoint) -> bool, impl Fn(&AccessPoint) -> bool>,
         next_owner: impl Fn(&Subnet) -> Option<AccessPoint>,
     ) {
         let (whole, recorded) = (|replica: &_| self.replicas.is_whole(replica), |replica: &_| self.replicas.has_recorded(replica));
-        let changed = self.placement.review(cx, members, vouched, whole, recorded);
+        let changed = self.placement.review(cx, members, others, whole, recorded);
         if !changed.chosen.is_empty() || !changed.dropped.is_empty() {
             self.assign_all(next_owner);
         }
@@ -337,6 +336,11 @@ impl Replication {
     /// Whether rows that wait to be stored name URLs for others.
     pub(crate) fn has_outgoing(&self) -> bool {
         self.queue.has_outgoing()
+    }
+
+    /// Whether somebody who has all that we recorded is not known to the voters yet.
+    pub(crate) fn is_naming(&self) -> bool {
+        self.placement.is_to_be_told()
     }
 
     /// Whether rows are being stored, or stored ones are not at all their replicas yet that take them.

@@ -37,6 +37,7 @@ pub(crate) use load_queue::MAX_LOADS;
 use loading::Loading;
 use nearcrawl_model::subnet::Subnet;
 use placement::Placement;
+pub(crate) use placement::Reputation;
 use replicas::Replicas;
 use std::collections::BTreeMap;
 

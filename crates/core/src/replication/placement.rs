@@ -1,7 +1,8 @@
 //! Placement of copies of our journals: which members keep them, and which of these must have what is recorded.
 //!
 //! Two others, the same for all our journals: the first of a hash order over the living, and from then on as long as they last, whoever
-//! joins. Members that came of late may go again, all at once: they keep copies only as long as there are too few others.
+//! joins. Members that came of late may go again, all at once, and some have said that they leave: both keep copies only as long as there are
+//! too few others. So whoever leaves together with its replicas has its journals copied to one that stays first.
 //!
 //! One that has had all that was stored when it was chosen must have each further row before that is recorded; once it has all that is
 //! recorded, it is named to the voters. One that takes nothing is replaced after the time of a lease and named no more. It is needed until
@@ -41,7 +42,7 @@ struct Replica {
     failing_since: Option<Moment>,
     /// Whether it is not to be one any more: it was silent for long, has no room, or left.
     over: bool,
-    /// Whether it came of late, as far as we know.
+    /// Whether it came of late, as far as we know, or is about to leave.
     guest: bool,
 }
 
@@ -60,6 +61,14 @@ pub(super) struct Placement {
     changed: bool,
 }
 
+/// What others say of members.
+pub(crate) struct Reputation<V, L> {
+    /// Whether a member has been here for long.
+    pub(crate) vouched: V,
+    /// Whether it has said that it leaves for good.
+    pub(crate) leaves: L,
+}
+
 /// What changed.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
@@ -71,12 +80,12 @@ pub(super) struct Changed {
 
 impl Placement {
     /// Looks at who lives and who takes what is sent; `is_whole` is whether a replica has all that was stored when it was chosen,
-    /// `has_recorded` whether it has all that is recorded, `vouched` whether others say that a member has been here for long.
+    /// `has_recorded` whether it has all that is recorded, `others` what others say of members.
     pub(super) fn review(
         &mut self,
         cx: &Context,
         members: &Membership,
-        vouched: impl Fn(&AccessPoint) -> bool,
+        others: Reputation<impl Fn(&AccessPoint) -> bool, impl Fn(&AccessPoint) -> bool>,
         is_whole: impl Fn(&AccessPoint) -> bool,
         has_recorded: impl Fn(&AccessPoint) -> bool,
     ) -> Changed {
@@ -85,7 +94,7 @@ impl Placement {
         let leased = members.may_claim(now);
         self.avoided.retain(|_, until| *until > now);
         let known_for = |member: &AccessPoint| members.standings().get(member).map_or(0, |standing| now.since(standing.member_since));
-        let is_guest = |member: &AccessPoint| known_for(member) < GUEST && !vouched(member);
+        let is_guest = |member: &AccessPoint| (others.leaves)(member) || known_for(member) < GUEST && !(others.vouched)(member);
         for (member, replica) in &mut self.replicas {
             let silent = members.standings().get(member).is_none_or(|standing| standing.silent_since.is_some());
             let failing = silent || replica.refused;
@@ -250,6 +259,11 @@ impl Placement {
     /// Who has all that we recorded, ourselves first; empty if nobody else has yet who should.
     pub(super) fn names(&self) -> &[NamedReplica] {
         &self.names
+    }
+
+    /// Whether somebody who has all that we recorded is not known to the voters yet: a successor would not ask that one.
+    pub(super) fn is_to_be_told(&self) -> bool {
+        self.names.iter().any(|name| self.told.as_ref().is_none_or(|told| !told.contains(name)))
     }
 
     /// The replicas that have all that we recorded; none if nobody else has yet who should.

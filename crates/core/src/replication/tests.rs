@@ -92,6 +92,11 @@ fn append(cx: &mut Context) -> (WriteId, usize) {
     }
 }
 
+/// Nobody says anything of others.
+fn unknown() -> Reputation<fn(&AccessPoint) -> bool, fn(&AccessPoint) -> bool> {
+    Reputation { vouched: |_| false, leaves: |_| false }
+}
+
 #[test]
 fn rows_are_stored_together_and_count_when_both_replicas_have_them_too() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
@@ -309,7 +314,7 @@ fn what_has_arrived_is_noted_for_the_run_that_named_it_and_for_no_other() {
 fn the_next_owner_of_a_subnet_is_a_replica_until_the_hand_over_is_called_off() {
     let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
     let members = alone(&cx);
-    replication.review_replicas(&mut cx, &members, |_| false, |_| None);
+    replication.review_replicas(&mut cx, &members, unknown(), |_| None);
     replication.voters_know(&cx, Some(replication.names().to_vec()));
     replication.assign(Some(A), &journal());
     assert_eq!(replication.lacking(A, &subnet()), Some(0));
@@ -413,7 +418,7 @@ fn a_replica_without_room_is_replaced_by_another_one() {
     let members = with_others(&cx, 5);
     replication.assign(None, &journal());
     replication.replicas.stored(&journal(), 2);
-    replication.review_replicas(&mut cx, &members, |_| false, |_| None);
+    replication.review_replicas(&mut cx, &members, unknown(), |_| None);
     let asked = |replication: &mut Replication, cx: &mut Context| -> BTreeSet<AccessPoint> {
         replication.tick(cx);
         let commands = cx.take_commands().into_iter();
@@ -426,7 +431,7 @@ fn a_replica_without_room_is_replaced_by_another_one() {
     assert!(replication.copied(&mut cx, full, &sent, CopyAnswer::NoRoom), "that is new");
     assert!(!replication.copied(&mut cx, full, &sent, CopyAnswer::NoRoom));
     assert_eq!(cx.counters.refused["rows of ours that a replica has no room for"], 2);
-    replication.review_replicas(&mut cx, &members, |_| false, |_| None);
+    replication.review_replicas(&mut cx, &members, unknown(), |_| None);
     let second = asked(&mut replication, &mut cx);
     assert_eq!((second.len(), second.is_disjoint(&first)), (1, true), "another one");
 }

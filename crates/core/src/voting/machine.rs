@@ -236,8 +236,13 @@ impl Voting {
     }
 
     /// This access point leaves for good: it is a voter no longer than it must be.
-    pub(crate) fn leave(&mut self) {
-        self.standing.leaving = true;
+    ///
+    /// The voters are told at once: others that leave at the same time choose replicas that stay.
+    pub(crate) fn leave(&mut self, now: Moment) {
+        if !self.standing.leaving {
+            self.standing.leaving = true;
+            self.lease.renew_now(now);
+        }
     }
 }
 
@@ -627,10 +632,15 @@ impl Voting {
         list.age.saturating_mul(1_000).saturating_add(now.since(self.standing.adopted_at))
     }
 
+    /// Whether a member has said that it leaves for good, as far as we hear that as a voter.
+    pub(crate) fn leaves(&self, who: &AccessPoint) -> bool {
+        self.voter.heard_of(who).is_some_and(|heard| heard.leaving)
+    }
+
     /// Whether an access point is no voter any more, or none for much longer, for another reason than that it is silent.
     fn is_out(&self, me: AccessPoint, who: &AccessPoint) -> bool {
         let Standing { lost, left, liars, leaving, .. } = &self.standing;
-        let leaves = if *who == me { *leaving } else { self.voter.heard_of(who).is_some_and(|heard| heard.leaving) };
+        let leaves = if *who == me { *leaving } else { self.leaves(who) };
         lost.contains(who) || left.contains(who) || liars.contains_key(who) || leaves
     }
 
@@ -639,8 +649,7 @@ impl Voting {
     /// from everybody. Only who does not vote any more is taken off at once.
     fn is_timely(&self, now: Moment, list: &VoterList, next: &[AccessPoint]) -> bool {
         let Standing { lost, left, liars, .. } = &self.standing;
-        let leaves = |who: &AccessPoint| self.voter.heard_of(who).is_some_and(|heard| heard.leaving);
-        let is_out = |who: &AccessPoint| lost.contains(who) || left.contains(who) || liars.contains_key(who) || leaves(who);
+        let is_out = |who: &AccessPoint| lost.contains(who) || left.contains(who) || liars.contains_key(who) || self.leaves(who);
         // Since when it is in force is not known of a list that was known at the start.
         let known_since_start = self.standing.adopted_at == self.process.started;
         let settled = known_since_start || now.since(self.standing.adopted_at) >= 2 * self.times.patience();

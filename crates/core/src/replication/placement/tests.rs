@@ -23,6 +23,8 @@ struct Played {
     behind: BTreeSet<AccessPoint>,
     /// Those of whom others say that they have been here for long.
     vouched: BTreeSet<AccessPoint>,
+    /// Those that have said that they leave.
+    leaving: BTreeSet<AccessPoint>,
 }
 
 impl Played {
@@ -30,8 +32,8 @@ impl Played {
         let cx = Context::of_test(1);
         let mut roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
         (0..others).for_each(|number| roster.up(cx.now.moment, member(number)));
-        let (placement, sets, lacking, behind, vouched) = Default::default();
-        Played { cx, roster, placement, leased: true, voters_answer: true, sets, lacking, behind, vouched }
+        let (placement, sets, lacking, behind, vouched, leaving) = Default::default();
+        Played { cx, roster, placement, leased: true, voters_answer: true, sets, lacking, behind, vouched, leaving }
     }
 
     /// Looks at the replicas after so long, once a second.
@@ -43,7 +45,11 @@ impl Played {
             let members = if self.leased { Membership::with_lease } else { Membership::new }(swim, self.roster.clone());
             let (lacking, behind) = (&self.lacking, &self.behind);
             let (whole, recorded) = (|replica: &_| !lacking.contains(replica), |replica: &_| !behind.contains(replica));
-            let changed = self.placement.review(&self.cx, &members, |member| self.vouched.contains(member), whole, recorded);
+            let others = Reputation {
+                vouched: |member: &AccessPoint| self.vouched.contains(member),
+                leaves: |member: &AccessPoint| self.leaving.contains(member),
+            };
+            let changed = self.placement.review(&self.cx, &members, others, whole, recorded);
             for replica in &changed.chosen {
                 self.placement.uses(replica, StoreId(7));
             }
@@ -101,6 +107,28 @@ fn two_are_chosen_and_stay_whoever_joins() {
     (3..30).for_each(|number| played.roster.up(played.cx.now.moment, member(number)));
     assert_eq!(played.pass(100_000), []);
     assert_eq!(played.named(), chosen);
+}
+
+#[test]
+fn replicas_that_say_that_they_leave_are_replaced_before_they_are_gone() {
+    let mut played = Played::among(4);
+    let before: BTreeSet<_> = played.pass(700_000).into_iter().collect();
+    let others: BTreeSet<_> = (0..4).map(member).filter(|member| !before.contains(member)).collect();
+    played.leaving = before.clone();
+    played.lacking = others.clone();
+    assert_eq!(played.pass(1_000).into_iter().collect::<BTreeSet<_>>(), others);
+    assert_eq!(played.named(), before, "nobody else has what is recorded yet");
+    played.lacking.clear();
+    played.pass(1_000);
+    assert!(!played.placement.is_to_be_told());
+    assert_eq!((played.needed(), played.named()), (Some(others.clone()), others));
+
+    // If all but one leave, that one has copies, too, and one that leaves as long as it is here.
+    let mut played = Played::among(4);
+    played.pass(700_000);
+    played.leaving = (0..3).map(member).collect();
+    played.pass(2_000);
+    assert!(played.named().contains(&member(3)) && played.named().len() == 2, "{:?}", played.named());
 }
 
 #[test]

@@ -424,7 +424,7 @@ impl Process {
         let now = self.cx.now.moment;
         self.members.roster_mut().tick(now);
         if self.leaving.is_some() {
-            self.voting.leave();
+            self.voting.leave(now);
         }
         let (voting, cx, others) = self.voting();
         voting.tick(cx, others);
