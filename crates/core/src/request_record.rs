@@ -154,8 +154,8 @@ impl RecordIndex {
         (self.digest(hours.clone()) != with.digest).then(|| self.marks_of(hours).take(MAX_HOURS).collect())
     }
 
-    /// A message to a replica, without hours: what is covered and was asked from this hour on. That an hour is covered is not said of these,
-    /// of which it may have earlier copies: it would say *no* of what came later.
+    /// A message to a replica, without hours: what is covered and was asked from this hour on. That an hour is covered is not said of
+    /// these, of which it may have earlier copies: it would say *no* of what came later.
     pub fn parcel(&self, from: u32, outdated: &[u32]) -> RecordParcel {
         let covered = self.covered.within(from.saturating_mul(SLOTS), u32::MAX);
         let without =

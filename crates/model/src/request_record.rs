@@ -232,8 +232,8 @@ impl RecordsAsked {
 
 impl RequestsAnswer {
     /// Adds what records say: the verdict of a member whose log does not say is that of its record, if one is kept. Of several that which
-    /// knows of a request is told: that another copy has none is no proof that there was none. So a copy's *no* counts only if everybody has
-    /// answered who may have another one.
+    /// knows of a request is told: that another copy has none is no proof that there was none. So a copy's *no* counts only if everybody
+    /// has answered who may have another one.
     pub fn new(query: &RequestsQuery, mut view: RequestsView, mut records: Vec<RecordTold>, asked: &RecordsAsked) -> RequestsAnswer {
         records.retain(|told| {
             view.members.iter().any(|member| member.access_point == told.access_point && member.verdict == Verdict::Unknown)
