@@ -48,7 +48,7 @@ use nearcrawl_model::{
     ids::{QuestionId, Ticket, TransferId},
     message::{PublicResponse, Request, Response},
     opt_out::{OptOutKey, OptOutView, ProofLook},
-    request_record::RequestsAnswer,
+    request_record::{RecordsAsked, RequestsAnswer},
     requests_made::{MemberRequests, RequestsView},
     server_rows::{RowsOf, ServerRows},
     survey::SurveyId,
@@ -217,15 +217,20 @@ impl Executor {
     }
 
     /// Sets where requests are written down, in which directory the log is searched, and the records, of which ours is stored and sent from now
-    /// on.
-    pub fn set_request_notes(&mut self, requests: Option<RequestNotes>, directory: Option<PathBuf>, record: RequestRecord) {
+    /// on: what is new so often.
+    pub fn set_request_notes(
+        &mut self,
+        requests: Option<RequestNotes>,
+        directory: Option<PathBuf>,
+        (record, copies_every): (RequestRecord, Duration),
+    ) {
         let log = requests.as_ref().map(|notes| notes.log.clone());
         self.searches = Searches::new(directory.map(|directory| (directory, log)));
         self.requests = requests;
-        let (serving, asking) = (record.clone(), self.asking.clone());
+        let (serving, asking, meter) = (record.clone(), self.asking.clone(), self.swarm_meter());
         self.tasks.spawn(async move {
             // After a panic it is told in the status, and what is not stored is not covered.
-            let _ = tasks::run(TaskKind::RequestRecord, serving.serve(asking)).await;
+            let _ = tasks::run(TaskKind::RequestRecord, serving.serve(asking, copies_every, meter)).await;
         });
         self.record = Some(record);
     }
@@ -412,6 +417,7 @@ impl Executor {
             let answer = match (record, order) {
                 (None, _) => Some(Response::Refused("it keeps no records of requests".to_owned())),
                 (Some(record), RecordOrder::Keep(from, parcel)) => record.keep(from, *parcel).await,
+                (Some(record), RecordOrder::Compare(from, range)) => Some(record.compare(from, &range).await),
                 (Some(record), RecordOrder::Tell(asked)) => searches.in_turn(record.tell(&asked)).await.map(Response::Records),
             };
             Some(answered(answer))
@@ -673,7 +679,11 @@ impl Executor {
             let answer = tasks::run(TaskKind::RequestSearch, requests_made::of_all(searches, record, asking, inquiry)).await;
             drop(turn);
             let silent = || all.iter().map(|(member, _)| MemberRequests::of(*member, None)).collect();
-            let crashed = |_| RequestsAnswer::new(&query, RequestsView::new(&query, silent()), Vec::new());
+            let crashed = |_| {
+                let members: BTreeSet<_> = all.iter().map(|(member, _)| *member).collect();
+                let asked = RecordsAsked { owners: members.clone(), unanswered: members, ..RecordsAsked::default() };
+                RequestsAnswer::new(&query, RequestsView::new(&query, silent()), Vec::new(), &asked)
+            };
             requests_made::answer(swarm.as_ref(), asker, answer.unwrap_or_else(crashed));
             None
         });

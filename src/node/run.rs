@@ -244,7 +244,7 @@ async fn begun_executor(
     executor.set_snapshots(snapshots.clone());
     let record = RequestRecord::begin(store.clone(), me, config.log.requests).await?;
     let notes = setup::request_log(config)?.map(|log| RequestNotes { log, record: record.clone() });
-    executor.set_request_notes(notes, config.log.requests.then(|| config.requests_directory()), record);
+    executor.set_request_notes(notes, config.log.requests.then(|| config.requests_directory()), (record, config.timers.copy_record));
     Ok((executor, inbox))
 }
 
@@ -773,10 +773,12 @@ impl Daemon {
             _ if self.config.swarm.readers == Readers::Members => {
                 Some("this access point answers members of the swarm only; ask another one")
             }
-            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) if !query.is_fair() => {
+            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) | PublicRequest::RequestsInFull(query)
+                if !query.is_fair() =>
+            {
                 Some("no such time may be asked about")
             }
-            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) => {
+            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) | PublicRequest::RequestsInFull(query) => {
                 requests_made::untold(query.address).or_else(|| self.executor.refuses_readers())
             }
             _ => self.executor.refuses_readers(),
@@ -797,6 +799,7 @@ impl Daemon {
             PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),
             PublicRequest::RequestsMade(query) => return self.requests_made(query, RequestsAsker::Reader(ticket)),
             PublicRequest::RequestsRecorded(query) => return self.requests_made(query, RequestsAsker::ReaderOfRecords(ticket)),
+            PublicRequest::RequestsInFull(query) => return self.requests_made(query, RequestsAsker::ReaderOfAll(ticket)),
             PublicRequest::ExportRows { of, query } => return self.export(of, query, ExportAsker::Reader(ticket)),
             PublicRequest::ProbedSurvey(name) => {
                 let survey = name.parse().map_err(|why| format!("{why}")).and_then(|which: SurveyRef| view.probed_survey(&which));

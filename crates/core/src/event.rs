@@ -25,7 +25,7 @@ use nearcrawl_model::{
     opt_out::{OptOutKey, ProofLook},
     previous_run::PreviousVersion,
     profile::Profile,
-    request_record::{RecordParcel, RecordsQuery},
+    request_record::{RecordParcel, RecordRange, RecordsQuery},
     requests_made::{RequestsMade, RequestsQuery},
     rows_digest::Digests,
     seen::{PageState, SeenAnswer, SeenBatch},
@@ -495,6 +495,8 @@ pub enum Command {
 pub enum RecordOrder {
     /// Keep the copy of its record.
     Keep(AccessPoint, Box<RecordParcel>),
+    /// Say which hours of its record there are here.
+    Compare(AccessPoint, RecordRange),
     /// Say what copies of records say.
     Tell(Box<RecordsQuery>),
 }

@@ -24,6 +24,7 @@ pub mod opt_out;
 pub mod ownership;
 mod pending;
 pub mod planning;
+pub mod record_deliveries;
 pub(crate) mod relay;
 pub mod replication;
 pub mod report;

@@ -1,21 +1,21 @@
-//! Record of the requests of a member: what is added to it, what it covers, when it is over, and who gets a copy of it when.
+//! Record of the requests of a member: what is added to it, what it covers, when it is over, and what of a copy is kept.
 //!
-//! It is kept in hours ([`RequestHour`]), for 30 days. An hour is final when all requests that began in it have ended; then the replicas of
-//! our journals get it, all that is new at once. What is covered goes on across a restart if the process before ended in good order; after a
-//! kill it begins anew, for what was under way then was not added.
+//! It is kept in hours ([`RequestHour`]), for 30 days. An hour is final when all requests that began in it have ended. What is covered goes
+//! on across a restart if the process before ended in good order; after a kill it begins anew, for what was under way then was not added.
+//! `record_deliveries` decides which copies are sent to whom.
 
 use nearcrawl_model::{
-    access_point::AccessPoint,
-    request_hour::{AskedServer, HOUR, MAX_PACKED, RequestHour, SLOT, SLOTS, hour_of, slot_of},
-    request_record::{MAX_HOURS, RECORDED_FOR, RecordParcel},
+    request_hour::{AskedServer, HOUR, MAX_PACKED, RequestHour, SLOT, SLOTS, digest_of, hour_of, mark_of, slot_of},
+    request_record::{HourMarks, MAX_HOURS, RECORDED_FOR, RecordParcel, RecordRange},
     requests_made::LATEST_END,
     spans::Spans,
-    time::{Millis, Moment, WallTime},
+    time::{Millis, WallTime},
 };
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
+    ops::Range,
 };
 
 /// What the record of one member takes at most, in bytes: 182 MiB.
@@ -26,21 +26,14 @@ pub const MAX_RECORDS: usize = 64;
 /// All records together take at most so many bytes.
 pub const MAX_ALL_BYTES: u64 = 1 << 30;
 
-/// Bytes of hours in one message to a replica, and messages to one replica within an hour.
-const MAX_SENT_BYTES: usize = 256 << 10;
-/// A replica that lacks much gets so many messages within an hour.
-pub const MAX_PARCELS: usize = 4;
+/// Hours that a member may send at a time: each may unpack to 8 MiB.
+pub const MAX_HOURS_SENT: usize = 8;
 
 /// Hours to which requests are added at a time: this one, the one before, and others if the clock is set meanwhile.
 const MAX_OPEN: usize = 4;
 
 /// A clock that goes back by more was set.
 const SET_BACK: Millis = SLOT;
-
-/// A replica that answered nothing that is understood is asked again after so long, then after twice as long each time; a release that does
-/// not know the question holds it against who asks.
-const ASK_AGAIN: Millis = HOUR;
-const MAX_ASK_AGAIN: Millis = 24 * HOUR;
 
 /// Why a copy is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,9 +57,24 @@ pub struct RecordIndex {
     pub hours: BTreeMap<u32, u32>,
     /// Of our own: from which five minutes on it goes on after an end in good order; none while a process runs, and after a kill.
     pub goes_on: Option<u32>,
+    /// The mark of each hour: of our own of what is stored, of a copy of what its owner sent last. Earlier builds stored none.
+    pub marks: BTreeMap<u32, u64>,
 }
 
 impl RecordIndex {
+    /// Reads what is stored; none if it cannot be read. What an earlier release stored has no marks.
+    pub fn read(bytes: &[u8]) -> Option<RecordIndex> {
+        postcard::from_bytes(bytes).ok().or_else(|| {
+            let (covered, asked, hours, goes_on) = postcard::from_bytes(bytes).ok()?;
+            Some(RecordIndex { covered, asked, hours, goes_on, marks: BTreeMap::new() })
+        })
+    }
+
+    /// The hours that are stored and have no mark.
+    pub fn unmarked(&self) -> Vec<u32> {
+        self.hours.keys().copied().filter(|hour| !self.marks.contains_key(hour)).collect()
+    }
+
     /// What its hours take.
     pub fn bytes(&self) -> u64 {
         self.hours.values().map(|bytes| u64::from(*bytes)).sum()
@@ -77,59 +85,93 @@ impl RecordIndex {
         self.covered = self.covered.within(first.saturating_mul(SLOTS), u32::MAX);
         self.asked = self.asked.within(first, u32::MAX);
         let kept = self.hours.split_off(&first);
+        self.marks = self.marks.split_off(&first);
         std::mem::replace(&mut self.hours, kept).into_keys().collect()
     }
 
-    /// An hour was stored, in so many bytes.
-    pub fn stored(&mut self, hour: u32, bytes: usize) {
-        self.asked.add(hour, hour.saturating_add(1));
-        self.hours.insert(hour, u32::try_from(bytes).unwrap_or(u32::MAX));
+    /// An hour of our own was stored, packed like this.
+    pub fn stored(&mut self, hour: u32, packed: &[u8]) {
+        self.put(hour, packed.len(), mark_of(packed));
     }
 
-    /// Takes in what a member sent of its record; `room` is how many bytes there are for hours that are new.
+    fn put(&mut self, hour: u32, bytes: usize, mark: u64) {
+        self.asked.add(hour, hour.saturating_add(1));
+        self.hours.insert(hour, u32::try_from(bytes).unwrap_or(u32::MAX));
+        self.marks.insert(hour, mark);
+    }
+
+    /// Takes in what a member sent of its record; `stored` are the copies that are here of these hours, and `room` is how many bytes there
+    /// are for more. Returns what is to be stored: of an hour that is here already both copies together, for a member may want to hide what
+    /// it asked, and so no later copy takes away what an earlier one says.
     ///
     /// # Errors
     ///
     /// It is no record, or there is no room: nothing was taken.
-    pub fn take(&mut self, parcel: &RecordParcel, now: WallTime, room: u64) -> Result<(), KeepRecordError> {
+    pub fn take(
+        &mut self,
+        parcel: &RecordParcel,
+        stored: &BTreeMap<u32, Vec<u8>>,
+        now: WallTime,
+        room: u64,
+    ) -> Result<Vec<(u32, Vec<u8>)>, KeepRecordError> {
         // Its clock may be ahead by some hours.
         let hours = first_kept(now)..=hour_of(now).saturating_add(24);
         let slots = |spans: &Spans| spans.within(hours.start() * SLOTS, hours.end().saturating_mul(SLOTS));
-        let is_fair = |(hour, packed): &(u32, Vec<u8>)| {
-            hours.contains(hour) && packed.len() <= MAX_PACKED && RequestHour::unpack(packed).is_ok_and(|read| read.hour == *hour)
-        };
-        if !parcel.hours.iter().all(is_fair) {
-            return Err(KeepRecordError::Malformed);
+        let mut taken = Vec::new();
+        for (hour, packed) in &parcel.hours {
+            let is_fair = hours.contains(hour) && packed.len() <= MAX_PACKED;
+            let read = if is_fair { RequestHour::unpack(packed).ok() } else { None };
+            let read = read.filter(|read| read.hour == *hour).ok_or(KeepRecordError::Malformed)?;
+            taken.push((*hour, together(stored.get(hour), &read, packed)));
         }
-        let new: u64 = parcel.hours.iter().map(|(_, packed)| packed.len() as u64).sum();
-        if new > room || self.bytes().saturating_add(new) > MAX_RECORD_BYTES {
+        let new: u64 = taken.iter().map(|(_, packed)| packed.len() as u64).sum();
+        let replaced: u64 = taken.iter().filter_map(|(hour, _)| self.hours.get(hour)).map(|bytes| u64::from(*bytes)).sum();
+        let more = new.saturating_sub(replaced);
+        if more > room || self.bytes().saturating_add(more) > MAX_RECORD_BYTES {
             return Err(KeepRecordError::NoRoom);
         }
         self.covered.join(&slots(&parcel.covered));
         self.asked.join(&parcel.asked.within(*hours.start(), *hours.end()));
-        parcel.hours.iter().for_each(|(hour, packed)| self.stored(*hour, packed.len()));
-        Ok(())
+        for ((hour, sent), (_, packed)) in parcel.hours.iter().zip(&taken) {
+            self.put(*hour, packed.len(), mark_of(sent));
+        }
+        Ok(taken)
     }
 
-    /// Which hours of ours, all of them final, a replica lacks that has these, the newest first.
-    pub fn lacking(&self, final_hours: u32, has: &Spans) -> Vec<u32> {
-        self.hours.range(..final_hours).rev().map(|(hour, _)| *hour).filter(|hour| !has.contains(*hour)).collect()
+    /// The digest of the hours in this range that are stored.
+    pub fn digest(&self, hours: Range<u32>) -> u64 {
+        digest_of(self.marks_of(hours))
     }
 
-    /// Which of these hours go into one message.
-    pub fn fitting(&self, lacking: &[u32]) -> usize {
-        let mut bytes = 0;
-        let fits = lacking.iter().take_while(|hour| {
-            bytes += self.hours.get(hour).map_or(0, |bytes| *bytes as usize);
-            bytes <= MAX_SENT_BYTES
-        });
-        fits.count().max(1).min(lacking.len())
+    fn marks_of(&self, hours: Range<u32>) -> impl Iterator<Item = (u32, u64)> {
+        let marks = (hours.start < hours.end).then(|| self.marks.range(hours));
+        marks.into_iter().flatten().map(|(hour, mark)| (*hour, *mark))
     }
 
-    /// A message to a replica, without hours.
-    pub fn parcel(&self, final_hours: u32) -> RecordParcel {
-        let (covered, asked) = (self.covered.within(0, final_hours.saturating_mul(SLOTS)), self.asked.within(0, final_hours));
-        RecordParcel { covered, asked, hours: Vec::new() }
+    /// Which hours in this range are here; none if they are those of the owner.
+    pub fn compared(&self, with: &RecordRange) -> Option<HourMarks> {
+        let hours = with.from..with.until;
+        (self.digest(hours.clone()) != with.digest).then(|| self.marks_of(hours).take(MAX_HOURS).collect())
+    }
+
+    /// A message to a replica, without hours: what is covered and was asked from this hour on. That an hour is covered is not said of
+    /// these, of which it may have earlier copies: it would say *no* of what came later.
+    pub fn parcel(&self, from: u32, outdated: &[u32]) -> RecordParcel {
+        let covered = self.covered.within(from.saturating_mul(SLOTS), u32::MAX);
+        let without =
+            |covered: Spans, hour: &u32| covered.without(hour.saturating_mul(SLOTS), hour.saturating_add(1).saturating_mul(SLOTS));
+        let covered = outdated.iter().fold(covered, without);
+        RecordParcel { covered, asked: self.asked.within(from, u32::MAX), hours: Vec::new() }
+    }
+}
+
+/// What is to be stored of an hour that was sent: both copies, if there is one already that can be read.
+fn together(stored: Option<&Vec<u8>>, sent: &RequestHour, packed: &[u8]) -> Vec<u8> {
+    let Some(stored) = stored.filter(|stored| *stored != packed) else { return packed.to_vec() };
+    match RequestHour::unpack(stored) {
+        // Together they are too long: the earlier one stays.
+        Ok(earlier) => earlier.pack_with(sent).unwrap_or_else(|| stored.clone()),
+        Err(_) => packed.to_vec(),
     }
 }
 
@@ -233,7 +275,7 @@ impl OpenHours {
         (Due { covered: (self.known_from, until), ..due }, until.max(self.known_from))
     }
 
-    /// What is known of requests to a server in the hours that are held, in words.
+    /// What is known of requests to a server in the hours that are held, in words: this hour, and in its first quarter the one before.
     pub fn lately(&self, address: IpAddr, now: WallTime) -> String {
         let address = address.to_canonical();
         let since = (u64::from(self.known_from) * SLOT).max(u64::from(final_hours(now)) * HOUR);
@@ -249,7 +291,7 @@ impl OpenHours {
             0 if since > now.0 => "not known: no record of this hour is kept yet".to_owned(),
             0 => format!("none since {}", WallTime(since)),
             1 => format!("1 at about {last} ({rules})"),
-            _ => format!("{requests} within the last hours, the last one at about {last} ({rules})"),
+            _ => format!("{requests} within the last 75 minutes, the last one at about {last} ({rules})"),
         }
     }
 
@@ -260,55 +302,14 @@ impl OpenHours {
     }
 }
 
-/// Which replica gets what is new, and when.
-#[derive(Debug, Default)]
-pub struct Deliveries {
-    replicas: BTreeMap<AccessPoint, Delivery>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Delivery {
-    /// The hours that it has, once it has said so.
-    has: Spans,
-    /// The first hour that it was not sent.
-    upto: u32,
-    /// When it is asked again at the earliest, after so many times without an answer.
-    not_before: Moment,
-    failures: u32,
-}
-
-impl Deliveries {
-    /// The replicas to which something is to be sent, with the hours that they have.
-    pub fn due(&mut self, replicas: &BTreeSet<AccessPoint>, final_hours: u32, now: Moment) -> Vec<(AccessPoint, Spans)> {
-        self.replicas.retain(|member, _| replicas.contains(member));
-        let mut due = Vec::new();
-        for member in replicas {
-            let delivery = self.replicas.entry(*member).or_default();
-            if delivery.upto < final_hours && now >= delivery.not_before {
-                due.push((*member, delivery.has.clone()));
-            }
-        }
-        due
-    }
-
-    /// A replica has these hours, of those that it is to have; or it did not answer.
-    pub fn answered(&mut self, member: AccessPoint, final_hours: u32, has: Option<Spans>, now: Moment) {
-        let Some(delivery) = self.replicas.get_mut(&member) else { return };
-        match has {
-            Some(has) => *delivery = Delivery { has, upto: final_hours, ..Delivery::default() },
-            None => {
-                delivery.not_before = now.after((ASK_AGAIN << delivery.failures.min(8)).min(MAX_ASK_AGAIN));
-                delivery.failures = delivery.failures.saturating_add(1);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nearcrawl_model::request_record::Record;
-    use nearcrawl_model::requests_made::{RequestsQuery, Verdict};
+    use nearcrawl_model::{
+        access_point::AccessPoint,
+        request_record::Record,
+        requests_made::{RequestsQuery, Verdict},
+    };
 
     const HOUR_0: u32 = 497_000;
 
@@ -318,10 +319,6 @@ mod tests {
 
     fn asked(minutes: u64) -> AskedServer<'static> {
         AskedServer { at: at(minutes), address: "192.0.2.1".parse().unwrap(), rule: "link", host: "a.ke".parse().ok(), bytes: 9 }
-    }
-
-    fn ap(number: u8) -> AccessPoint {
-        AccessPoint([number; 32])
     }
 
     /// What is stored, as the daemon stores it.
@@ -342,7 +339,7 @@ mod tests {
     fn put(due: Due, index: &mut RecordIndex, disk: &mut BTreeMap<u32, Vec<u8>>) {
         for hour in due.hours {
             let packed = hour.pack();
-            index.stored(hour.hour, packed.len());
+            index.stored(hour.hour, &packed);
             disk.insert(hour.hour, packed);
         }
         index.covered.add(due.covered.0, due.covered.1);
@@ -351,7 +348,7 @@ mod tests {
     fn verdict(index: &RecordIndex, disk: &BTreeMap<u32, Vec<u8>>, from: u64, until: u64) -> Verdict {
         let query = RequestsQuery { address: "192.0.2.1".parse().unwrap(), from: at(from), until: at(until) };
         let hours: Vec<_> = disk.values().map(|packed| RequestHour::unpack(packed).unwrap()).collect();
-        Record { covered: &index.covered, asked: &index.asked, hours: &hours }.answer(ap(1), &query, at(100_000)).verdict
+        Record { covered: &index.covered, asked: &index.asked, hours: &hours }.answer(AccessPoint([1; 32]), &query, at(100_000)).verdict
     }
 
     #[test]
@@ -404,7 +401,7 @@ mod tests {
         assert_eq!(open.lately(address, at(30)), format!("none since {}", at(5)));
         [10, 20].iter().for_each(|minutes| open.add(&asked(*minutes), at(*minutes)));
         let said = open.lately(address, at(30));
-        assert!(said.starts_with("2 within the last hours") && said.contains("T") && said.ends_with("(link)"), "{said}");
+        assert!(said.starts_with("2 within the last 75 minutes") && said.contains("T") && said.ends_with("(link)"), "{said}");
     }
 
     #[test]
@@ -441,7 +438,7 @@ mod tests {
     fn thirty_days_are_kept_and_a_member_has_no_more_room_than_others() {
         let mut index = RecordIndex::default();
         for hour in 0..30 * 24 + 5 {
-            index.stored(HOUR_0 + hour, 100);
+            index.stored(HOUR_0 + hour, &[7; 100]);
         }
         index.covered.add(HOUR_0 * SLOTS, (HOUR_0 + 725) * SLOTS);
         let now = WallTime(at(0).0 + RECORDED_FOR + 3 * HOUR);
@@ -450,43 +447,83 @@ mod tests {
         assert!(index.hours.len() <= MAX_HOURS && MAX_RECORD_BYTES < 200 << 20);
         let mut hour = RequestHour::new(HOUR_0 + 9);
         hour.add(&AskedServer { at: at(9 * 60), ..asked(0) });
-        let parcel = |number, packed| RecordParcel { hours: vec![(number, packed)], ..index.parcel(HOUR_0 + 8) };
+        let parcel = |number, packed| RecordParcel { hours: vec![(number, packed)], ..index.parcel(0, &[]) };
+        let none = BTreeMap::new();
         let mut copy = RecordIndex::default();
-        assert_eq!(copy.take(&parcel(HOUR_0 + 9, hour.pack()), now, 0), Err(KeepRecordError::NoRoom));
-        assert_eq!(copy.take(&parcel(HOUR_0 + 8, hour.pack()), now, 1_000), Err(KeepRecordError::Malformed), "another hour");
-        assert_eq!(copy.take(&parcel(HOUR_0 + 9, vec![1, 2]), now, 1_000), Err(KeepRecordError::Malformed));
+        assert_eq!(copy.take(&parcel(HOUR_0 + 9, hour.pack()), &none, now, 0), Err(KeepRecordError::NoRoom));
+        assert_eq!(copy.take(&parcel(HOUR_0 + 8, hour.pack()), &none, now, 1_000), Err(KeepRecordError::Malformed), "another hour");
+        assert_eq!(copy.take(&parcel(HOUR_0 + 9, vec![1, 2]), &none, now, 1_000), Err(KeepRecordError::Malformed));
         let old = RequestHour::new(HOUR_0);
-        assert_eq!(copy.take(&parcel(HOUR_0, old.pack()), now, 1_000), Err(KeepRecordError::Malformed), "it is over");
+        assert_eq!(copy.take(&parcel(HOUR_0, old.pack()), &none, now, 1_000), Err(KeepRecordError::Malformed), "it is over");
         assert_eq!(copy, RecordIndex::default());
-        assert_eq!(copy.take(&parcel(HOUR_0 + 9, hour.pack()), now, 1_000), Ok(()));
+        assert_eq!(copy.take(&parcel(HOUR_0 + 9, hour.pack()), &none, now, 1_000), Ok(vec![(HOUR_0 + 9, hour.pack())]));
         assert!(copy.hours.contains_key(&(HOUR_0 + 9)) && copy.covered.contains((HOUR_0 + 5) * SLOTS), "{copy:?}");
     }
 
     #[test]
-    fn a_replica_gets_each_final_hour_once_and_one_that_does_not_answer_is_left_alone() {
-        let mut index = RecordIndex::default();
-        [0, 1, 2, 5].iter().for_each(|hour| index.stored(HOUR_0 + hour, 100 << 10));
-        let mut deliveries = Deliveries::default();
-        let (replicas, upto) = ([ap(1), ap(2)].into(), HOUR_0 + 3);
-        let due = deliveries.due(&replicas, upto, Moment(0));
-        assert_eq!(due.len(), 2);
-        let lacking = index.lacking(upto, &due[0].1);
-        assert_eq!(lacking, [HOUR_0 + 2, HOUR_0 + 1, HOUR_0]);
-        assert_eq!(index.fitting(&lacking), 2, "256 KiB at a time");
-        deliveries.answered(ap(1), upto, Some([HOUR_0 + 1, HOUR_0 + 2].into_iter().collect()), Moment(0));
-        deliveries.answered(ap(2), upto, None, Moment(0));
-        assert!(deliveries.due(&replicas, upto, Moment(60_000)).is_empty());
-        let due = deliveries.due(&replicas, upto + 3, Moment(ASK_AGAIN));
-        assert_eq!(index.lacking(upto + 3, &due[0].1), [HOUR_0 + 5, HOUR_0]);
-        deliveries.answered(ap(2), upto, None, Moment(ASK_AGAIN));
-        let later = |hours| deliveries.clone_due(&replicas, upto + 3, Moment(ASK_AGAIN + hours * HOUR));
-        assert_eq!((later(1), later(2)), (vec![ap(1)], vec![ap(1), ap(2)]), "after twice as long");
+    fn a_later_copy_of_an_hour_takes_nothing_away_that_an_earlier_one_says() {
+        let server = |number: u8| AskedServer { address: [192, 0, 2, number].into(), ..asked(10) };
+        let hour = |numbers: &[u8]| {
+            let mut hour = RequestHour::new(HOUR_0);
+            numbers.iter().for_each(|number| hour.add(&server(*number)));
+            hour
+        };
+        let (mut copy, mut disk) = (RecordIndex::default(), BTreeMap::new());
+        let sent = [hour(&[1, 2, 2]), hour(&[2, 3])];
+        for hour in &sent {
+            let parcel = RecordParcel { hours: vec![(HOUR_0, hour.pack())], ..RecordIndex::default().parcel(0, &[]) };
+            disk.extend(copy.take(&parcel, &disk, at(120), 1_000).unwrap());
+        }
+        let kept = RequestHour::unpack(&disk[&HOUR_0]).unwrap();
+        let requests = |number: u8| kept.server(&server(number).address).map(count);
+        assert_eq!((requests(1), requests(2), requests(3), requests(4)), (Some(1), Some(2), Some(1), None));
+        assert_eq!(copy.marks[&HOUR_0], mark_of(&sent[1].pack()), "its owner is told that it has got there");
+        assert_eq!(copy.bytes(), disk[&HOUR_0].len() as u64);
+        // What it is sent as it is stays so.
+        let parcel = RecordParcel { hours: vec![(HOUR_0, disk[&HOUR_0].clone())], ..RecordIndex::default().parcel(0, &[]) };
+        assert_eq!(copy.take(&parcel, &disk, at(120), 0), Ok(vec![(HOUR_0, disk[&HOUR_0].clone())]), "it takes no more room");
     }
 
-    impl Deliveries {
-        fn clone_due(&self, replicas: &BTreeSet<AccessPoint>, upto: u32, now: Moment) -> Vec<AccessPoint> {
-            let mut copy = Deliveries { replicas: self.replicas.clone() };
-            copy.due(replicas, upto, now).into_iter().map(|(member, _)| member).collect()
-        }
+    fn count(server: &nearcrawl_model::request_hour::ServerHour) -> u32 {
+        server.requests()
+    }
+
+    #[test]
+    fn what_an_earlier_release_stored_is_read_without_marks() {
+        let mut index = RecordIndex::default();
+        index.stored(HOUR_0, &[7; 100]);
+        index.covered.add(HOUR_0 * SLOTS, HOUR_0 * SLOTS + 5);
+        let stored = postcard::to_stdvec(&index).unwrap();
+        assert_eq!(RecordIndex::read(&stored), Some(index.clone()));
+        let earlier = postcard::to_stdvec(&(&index.covered, &index.asked, &index.hours, index.goes_on)).unwrap();
+        let read = RecordIndex::read(&earlier).unwrap();
+        assert_eq!((read.unmarked(), index.unmarked()), (vec![HOUR_0], vec![]));
+        assert_eq!(RecordIndex { marks: index.marks.clone(), ..read }, index);
+        assert_eq!(RecordIndex::read(&[9]), None);
+    }
+
+    #[test]
+    fn copies_are_compared_hour_by_hour_and_same_ones_by_a_digest() {
+        let mut own = RecordIndex::default();
+        [1, 2, 5].iter().for_each(|hour| own.stored(HOUR_0 + hour, &[*hour as u8; 100]));
+        let range = |from, until| RecordRange { from, until, digest: own.digest(from..until) };
+        let mut copy = own.clone();
+        assert_eq!(copy.compared(&range(HOUR_0, HOUR_0 + 9)), None);
+        copy.stored(HOUR_0 + 5, &[7; 100]);
+        let told = copy.compared(&range(HOUR_0 + 2, HOUR_0 + 9)).unwrap();
+        assert_eq!(told, [(HOUR_0 + 2, own.marks[&(HOUR_0 + 2)]), (HOUR_0 + 5, copy.marks[&(HOUR_0 + 5)])]);
+        assert_eq!(copy.compared(&range(HOUR_0, HOUR_0 + 5)), None, "of that part they are the same");
+        assert!(copy.compared(&RecordRange { from: 9, until: 3, digest: 1 }).is_some_and(|told| told.is_empty()));
+    }
+
+    #[test]
+    fn what_is_told_leaves_out_hours_of_which_the_replica_has_earlier_copies() {
+        let mut own = RecordIndex::default();
+        own.covered.add(HOUR_0 * SLOTS, (HOUR_0 + 4) * SLOTS);
+        [0, 1, 2].iter().for_each(|hour| own.stored(HOUR_0 + hour, &[1]));
+        let told = own.parcel(HOUR_0 + 1, &[HOUR_0 + 2]);
+        let covered = |hour: u32| (told.covered.contains((HOUR_0 + hour) * SLOTS), told.covered.contains((HOUR_0 + hour + 1) * SLOTS - 1));
+        assert_eq!([0, 1, 2, 3].map(covered), [(false, false), (true, true), (false, false), (true, true)]);
+        assert!(told.asked.contains(HOUR_0 + 2) && !told.asked.contains(HOUR_0));
     }
 }

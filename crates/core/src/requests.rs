@@ -130,6 +130,7 @@ impl Crawler {
             // As with rows: its owner chooses another replica, and what is here stays.
             Request::KeepRecord(_) if !self.may_keep_record_of(from) => self.answer(ticket, Response::NoRoom),
             Request::KeepRecord(parcel) => self.order_record(ticket, RecordOrder::Keep(from, parcel)),
+            Request::CompareRecord(range) => self.order_record(ticket, RecordOrder::Compare(from, range)),
             Request::Records(wanted) if wanted.query.is_fair() => self.order_record(ticket, RecordOrder::Tell(wanted)),
             Request::Records(_) => self.answer(ticket, Response::Refused("no such time may be asked about".to_owned())),
             Request::Why(subject) if subject.len() <= MAX_SUBJECT => {

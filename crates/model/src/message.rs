@@ -19,7 +19,10 @@ use super::{
     profile::ToldProfile,
     receipt::{Declined, SignedReceipt},
     replica::{MAX_SUBNETS_ASKED, StoreId},
-    request_record::{MAX_COPIES as MAX_RECORDS_TOLD, MAX_OWNERS as MAX_RECORDS, RecordParcel, RecordTold, RecordedRequests, RecordsQuery},
+    request_record::{
+        HourMarks, MAX_COPIES as MAX_RECORDS_TOLD, MAX_HOURS, MAX_OWNERS as MAX_RECORDS, RecordParcel, RecordRange, RecordTold,
+        RecordedRequests, RecordsQuery, RequestsMissing,
+    },
     requests_made::{RequestsMade, RequestsQuery, RequestsView},
     rows_digest::{Digests, MAX_JOURNALS_COMPARED},
     server_rows::{MAX_OWNERS, ServerOwner, ServerRows},
@@ -204,6 +207,8 @@ pub enum Request {
     KeepRecord(Box<RecordParcel>),
     /// For the owner of a web site: what do the receiver's copies of these members' records say? Answered with [`Response::Records`].
     Records(Box<RecordsQuery>),
+    /// From a member to a replica: which of these hours of its record does the receiver have? Answered with [`Response::RecordHours`].
+    CompareRecord(RecordRange),
 }
 
 /// The longest subject of a [`Request::Why`], in bytes.
@@ -358,6 +363,15 @@ pub enum Response {
     RecordKept(Spans),
     /// To `Records`: what the record of each member says of which there is a copy here.
     Records(#[serde(deserialize_with = "at_most::<_, _, MAX_RECORDS>")] Vec<RecordedRequests>),
+    /// To `CompareRecord`: the hours of the sender's record that are stored here, with the marks of what was sent last; none if they are
+    /// those of the sender.
+    RecordHours(#[serde(deserialize_with = "hour_marks")] Option<HourMarks>),
+}
+
+fn hour_marks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HourMarks>, D::Error> {
+    #[derive(Deserialize)]
+    struct Hours(#[serde(deserialize_with = "at_most::<_, _, MAX_HOURS>")] HourMarks);
+    Ok(Option::<Hours>::deserialize(deserializer)?.map(|hours| hours.0))
 }
 
 fn statement_heads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<StatementHead>>, D::Error> {
@@ -468,6 +482,8 @@ pub enum PublicRequest {
     },
     /// As `RequestsMade`, and where logs do not say: by the records of members and their copies.
     RequestsRecorded(RequestsQuery),
+    /// As `RequestsRecorded`, and with what is missing to know more.
+    RequestsInFull(RequestsQuery),
 }
 
 /// The answer to a [`PublicRequest`].
@@ -502,4 +518,10 @@ pub enum PublicResponse {
     },
     /// To `RequestsRecorded`: what the logs say, and what the records do.
     RequestsRecorded(Box<RequestsView>, #[serde(deserialize_with = "at_most::<_, _, MAX_RECORDS_TOLD>")] Vec<RecordTold>),
+    /// To `RequestsInFull`: the same, and what is missing.
+    RequestsInFull(
+        Box<RequestsView>,
+        #[serde(deserialize_with = "at_most::<_, _, MAX_RECORDS_TOLD>")] Vec<RecordTold>,
+        Box<RequestsMissing>,
+    ),
 }

@@ -15,7 +15,7 @@ impl Request {
             }
             Request::HandOff(_) => "hand-off",
             Request::Offer { .. } | Request::TakeOver(_) | Request::TakeHost { .. } => "migration",
-            Request::Keep(_) | Request::CompareRows(_) | Request::KeepRecord(_) => "copies",
+            Request::Keep(_) | Request::CompareRows(_) | Request::KeepRecord(_) | Request::CompareRecord(_) => "copies",
             Request::Recall(..) | Request::Holds(_) => "recovery",
             Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } => "hierarchy",
             Request::TellClaims(_) => "claims",
@@ -53,7 +53,9 @@ impl Response {
             Response::FindingOwner(_) | Response::Probed(..) | Response::ProbeDeclined(..) | Response::ProbeTurn(_) => "delegation",
             Response::HandedOff { .. } | Response::Busy(_) => "hand-off",
             Response::Offered(_) => "migration",
-            Response::Kept(..) | Response::NoRoom | Response::RowsCompared(_) | Response::RecordKept(_) => "copies",
+            Response::Kept(..) | Response::NoRoom | Response::RowsCompared(_) | Response::RecordKept(_) | Response::RecordHours(_) => {
+                "copies"
+            }
             Response::Recalled(..) | Response::Held { .. } => "recovery",
             Response::HierarchyManifest(_) | Response::HierarchyChunk(_) => "hierarchy",
             Response::Renewed(_) => "leases",

@@ -13,6 +13,7 @@ use super::{
     url::Host,
 };
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -132,6 +133,19 @@ pub fn slot_of(moment: WallTime) -> u32 {
     u32::try_from(moment.0 / SLOT).unwrap_or(u32::MAX)
 }
 
+/// A short digest of a packed hour, by which a member finds out whether a replica was sent this very copy.
+pub fn mark_of(packed: &[u8]) -> u64 {
+    let digest: [u8; 32] = Sha256::digest(packed).into();
+    digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+}
+
+/// A digest of hours with their marks, in order.
+pub fn digest_of(marks: impl Iterator<Item = (u32, u64)>) -> u64 {
+    let digest = marks.fold(Sha256::new(), |digest, (hour, mark)| digest.chain_update(hour.to_be_bytes()).chain_update(mark.to_be_bytes()));
+    let digest: [u8; 32] = digest.finalize().into();
+    digest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+}
+
 impl ServerHour {
     /// When the first request began, at the earliest, and the last one, at the latest.
     pub fn span(&self, hour: u32) -> (WallTime, WallTime) {
@@ -182,6 +196,13 @@ impl ServerHour {
                 self.rules |= MORE_HOSTS;
             }
         }
+    }
+
+    /// Takes in what another copy of the same hour says of the server: both count the same requests.
+    fn join(&mut self, other: &ServerHour) {
+        let (requests, kib) = (self.requests.max(other.requests), self.kib.max(other.kib));
+        self.merge(other);
+        (self.requests, self.kib) = (requests, kib);
     }
 
     /// With less detail.
@@ -314,6 +335,30 @@ impl RequestHour {
             // Of none there is always room.
             most /= 2;
         }
+    }
+
+    /// This copy of an hour together with a later one, packed: no server that this one names is missing, and none was asked less often.
+    /// Where not all fit into [`MAX_PACKED`], servers are left out that only the later one names, which it says. None if it does not fit
+    /// even then.
+    pub fn pack_with(&self, later: &RequestHour) -> Option<Vec<u8>> {
+        let mut both = self.clone();
+        both.left_out = both.left_out.max(later.left_out);
+        both.detail = both.detail.max(later.detail);
+        for (address, server) in &later.servers {
+            if both.servers.len() < MAX_SERVERS || both.servers.contains_key(address) {
+                both.servers.entry(*address).or_default().join(server);
+            } else {
+                both.left_out = both.left_out.saturating_add(server.requests.into());
+            }
+        }
+        let details = [Detail::Whole, Detail::NoHosts, Detail::SlotsOnly];
+        if let Some(packed) = details.iter().find_map(|detail| both.packed_with((*detail).max(both.detail), both.servers.len())) {
+            return Some(packed);
+        }
+        for (_, server) in both.servers.extract_if(.., |address, _| !self.servers.contains_key(address)) {
+            both.left_out = both.left_out.saturating_add(server.requests.into());
+        }
+        both.packed_with(Detail::SlotsOnly, both.servers.len())
     }
 
     fn packed_with(&self, detail: Detail, most: usize) -> Option<Vec<u8>> {

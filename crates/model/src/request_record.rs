@@ -7,12 +7,13 @@ use super::{
     access_point::AccessPoint,
     ownership_map::at_most,
     request_hour::{HOUR, RequestHour, SLOT, Within, hour_of, slot_of},
-    requests_made::{RequestsQuery, RequestsView, Verdict},
+    requests_made::{MemberRequests, RequestsQuery, RequestsView, Uncovered, Verdict},
     spans::Spans,
     time::WallTime,
     url::Host,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use utoipa::ToSchema;
 
 /// For how long requests are on record, in milliseconds: 30 days.
@@ -35,7 +36,7 @@ const MAX_REASONS: usize = 16;
 pub const MAX_COPIES: usize = 4_096;
 
 /// A member's record as it is now, with hours that the replica may not have yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordParcel {
     /// The five minutes that it covers, counted from 1970.
     pub covered: Spans,
@@ -56,6 +57,20 @@ pub struct RecordsQuery {
     pub query: RequestsQuery,
 }
 
+/// A part of a member's record, to be compared with a copy: hours, and the digest of the sender's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordRange {
+    /// The first hour, counted from 1970.
+    pub from: u32,
+    /// The hour behind the last.
+    pub until: u32,
+    /// Of the numbers and marks ([`mark_of`](crate::request_hour::mark_of)) of all hours between them that the sender has stored.
+    pub digest: u64,
+}
+
+/// The hours of a copy with the marks of what was sent last of each, in order.
+pub type HourMarks = Vec<(u32, u64)>;
+
 /// Why a record does not say whether there was a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -64,7 +79,7 @@ pub enum RecordGap {
     Nearby,
     /// No record of that hour is kept.
     NoRecord,
-    /// It may still come: hours are on record when they are over, and get to replicas then.
+    /// It may still come: requests are on record when they have ended, and get to replicas some minutes later.
     TooRecent,
 }
 
@@ -127,6 +142,48 @@ pub struct RecordTold {
     pub gap: Option<RecordGap>,
 }
 
+/// Whose records were asked for, and who did not answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordsAsked {
+    /// Members that were asked nothing, for they are not there; since when, of those that parted.
+    pub absent: BTreeMap<AccessPoint, Option<WallTime>>,
+    /// The members whose records were asked for.
+    pub owners: BTreeSet<AccessPoint>,
+    /// Members that were asked for these records, and did not answer.
+    pub unanswered: BTreeSet<AccessPoint>,
+}
+
+/// Why no record says whether a member made such a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordMissing {
+    /// All members that are there were asked and have answered: none keeps a record of that hour.
+    NotKept,
+    /// Nobody was asked: another member made such a request.
+    NotNeeded,
+    /// Nobody was asked: requests of that time may be under way, and the member's log tells when they have ended.
+    TooRecent,
+    /// Nobody was asked: the records of [`MAX_OWNERS`] other members were asked for, and no more are at a time.
+    TooMany,
+    /// Members were asked that may have one, and did not answer.
+    NoAnswer,
+}
+
+/// A member of which it is not known whether it made such a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UnknownMember {
+    /// The member.
+    #[schema(value_type = String)]
+    pub access_point: AccessPoint,
+    /// Whether it was asked for its log: not if it is not there.
+    pub was_asked: bool,
+    /// Until when the member was there, if it is not any more.
+    #[schema(value_type = Option<String>)]
+    pub gone_at: Option<WallTime>,
+    /// Why no record says it either.
+    pub record: RecordMissing,
+}
+
 /// What all members say together, by their logs and where these say nothing by their records. It is for JSON: postcard does not know
 /// flattened fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -137,12 +194,47 @@ pub struct RequestsAnswer {
     /// What records say of members whose logs do not.
     #[serde(default)]
     pub records: Vec<RecordTold>,
+    /// What is missing.
+    #[serde(flatten)]
+    pub missing: RequestsMissing,
+}
+
+/// What is missing to know more of requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RequestsMissing {
+    /// Members of which it is not known, but for those whose record says itself why.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_COPIES>")]
+    pub unknown: Vec<UnknownMember>,
+    /// Members that were asked for records, and did not answer: each may have a copy.
+    #[schema(value_type = Vec<String>)]
+    #[serde(deserialize_with = "at_most::<_, _, MAX_COPIES>")]
+    pub unanswered: Vec<AccessPoint>,
+}
+
+impl RecordsAsked {
+    /// What is missing of a member of which it is not known; none if its record says why.
+    fn missing(&self, member: &MemberRequests, told: Option<&RecordTold>, found: bool) -> Option<UnknownMember> {
+        let is_asked = self.owners.contains(&member.access_point);
+        let record = match told.and_then(|told| told.gap) {
+            _ if found && !is_asked => RecordMissing::NotNeeded,
+            _ if !is_asked && member.uncovered == Some(Uncovered::TooRecent) => RecordMissing::TooRecent,
+            _ if !is_asked => RecordMissing::TooMany,
+            _ if !self.unanswered.is_empty() => RecordMissing::NoAnswer,
+            Some(RecordGap::Nearby | RecordGap::TooRecent) => return None,
+            Some(RecordGap::NoRecord) | None => RecordMissing::NotKept,
+        };
+        let absent = self.absent.get(&member.access_point);
+        let gone_at = absent.copied().flatten();
+        Some(UnknownMember { access_point: member.access_point, was_asked: absent.is_none(), gone_at, record })
+    }
 }
 
 impl RequestsAnswer {
     /// Adds what records say: the verdict of a member whose log does not say is that of its record, if one is kept. Of several that which
-    /// knows of a request is told: that another copy has none is no proof that there was none.
-    pub fn new(query: &RequestsQuery, mut view: RequestsView, mut records: Vec<RecordTold>) -> RequestsAnswer {
+    /// knows of a request is told: that another copy has none is no proof that there was none. So a copy's *no* counts only if everybody
+    /// has answered who may have another one.
+    pub fn new(query: &RequestsQuery, mut view: RequestsView, mut records: Vec<RecordTold>, asked: &RecordsAsked) -> RequestsAnswer {
         records.retain(|told| {
             view.members.iter().any(|member| member.access_point == told.access_point && member.verdict == Verdict::Unknown)
         });
@@ -155,17 +247,30 @@ impl RequestsAnswer {
         records.sort_by_key(|told| (told.access_point, rank(told), told.answered_by));
         records.dedup_by_key(|told| told.access_point);
         records.truncate(MAX_COPIES);
+        let of = |member: &AccessPoint| records.iter().find(|told| told.access_point == *member);
         for member in view.members.iter_mut().filter(|member| member.verdict == Verdict::Unknown) {
-            if let Some(told) = records.iter().find(|told| told.access_point == member.access_point) {
-                member.verdict = told.verdict;
+            if let Some(told) = of(&member.access_point) {
+                let is_copy = told.answered_by != told.access_point;
+                let is_doubtful = told.verdict == Verdict::No && is_copy && !asked.unanswered.is_empty();
+                member.verdict = if is_doubtful { Verdict::Unknown } else { told.verdict };
             }
         }
-        RequestsAnswer { view: RequestsView::new(query, view.members), records }
+        let view = RequestsView::new(query, view.members);
+        let found = view.verdict == Verdict::Yes;
+        let unknown = view.members.iter().filter(|member| member.verdict == Verdict::Unknown);
+        let unknown: Vec<_> = unknown.filter_map(|member| asked.missing(member, of(&member.access_point), found)).collect();
+        let unanswered = asked.unanswered.iter().copied().take(MAX_COPIES).collect();
+        RequestsAnswer { missing: RequestsMissing { unknown, unanswered }, view, records }
     }
 
     /// What the record of this member says.
     pub fn record_of(&self, member: &AccessPoint) -> Option<&RecordTold> {
         self.records.iter().find(|told| told.access_point == *member)
+    }
+
+    /// What is missing of this member.
+    pub fn missing_of(&self, member: &AccessPoint) -> Option<&UnknownMember> {
+        self.missing.unknown.iter().find(|unknown| unknown.access_point == *member)
     }
 }
 
@@ -241,10 +346,7 @@ fn told_of(hour: &RequestHour, query: &RequestsQuery) -> Option<RecordedHour> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        request_hour::AskedServer,
-        requests_made::{MemberRequests, RequestsMade, Uncovered},
-    };
+    use crate::{request_hour::AskedServer, requests_made::RequestsMade};
 
     const HOUR_0: u32 = 497_000;
     const BEGIN: u64 = HOUR_0 as u64 * HOUR;
@@ -285,7 +387,7 @@ mod tests {
         let (no, yes) = (told(1, Verdict::No, None), told(2, Verdict::Yes, Some(RecordGap::Nearby)));
         for records in [[no.clone(), yes.clone()], [yes, no]] {
             let view = RequestsView::new(&query(0, 1), vec![MemberRequests::of(gone, None)]);
-            let answer = RequestsAnswer::new(&query(0, 1), view, records.into());
+            let answer = RequestsAnswer::new(&query(0, 1), view, records.into(), &RecordsAsked::default());
             assert_eq!((answer.view.verdict, answer.records[0].answered_by), (Verdict::Yes, AccessPoint([2; 32])));
         }
     }
@@ -334,6 +436,7 @@ mod tests {
             gap,
         };
         let none = Some(RecordGap::NoRecord);
+        let all = RecordsAsked { owners: [gone, silent].into(), ..RecordsAsked::default() };
         let records = vec![
             told(gone, silent, Verdict::Unknown, none),
             told(gone, here, Verdict::No, None),
@@ -341,15 +444,65 @@ mod tests {
             told(silent, silent, Verdict::No, None),
             told(here, gone, Verdict::Yes, None),
         ];
-        let answer = RequestsAnswer::new(&query(0, 1), members(None), records.clone());
+        let answer = RequestsAnswer::new(&query(0, 1), members(None), records.clone(), &all);
         assert_eq!(answer.view.verdict, Verdict::No, "the log of who is here counts, not a copy of its record");
         assert_eq!(answer.records.len(), 2);
         assert_eq!(answer.record_of(&gone).unwrap().answered_by, here);
         assert_eq!(answer.record_of(&silent).unwrap().answered_by, silent);
-        assert_eq!(RequestsAnswer::new(&query(0, 1), members(Some(Uncovered::Killed)), records).view.verdict, Verdict::Yes);
-        assert_eq!(RequestsAnswer::new(&query(0, 1), members(None), Vec::new()).view.verdict, Verdict::Unknown);
+        assert_eq!(RequestsAnswer::new(&query(0, 1), members(Some(Uncovered::Killed)), records, &all).view.verdict, Verdict::Yes);
+        assert_eq!(RequestsAnswer::new(&query(0, 1), members(None), Vec::new(), &all).view.verdict, Verdict::Unknown);
         let json = serde_json::to_value(&answer).unwrap();
         assert_eq!(json["verdict"], "no");
         assert_eq!(serde_json::from_value::<RequestsAnswer>(json).unwrap(), answer);
+    }
+
+    /// The verdict on a member that is gone, and why no record says it.
+    fn of_gone(records: Vec<RecordTold>, asked: &RecordsAsked) -> (Verdict, Option<RecordMissing>) {
+        let gone = AccessPoint([7; 32]);
+        let view = RequestsView::new(&query(0, 1), vec![MemberRequests::of(gone, None)]);
+        let answer = RequestsAnswer::new(&query(0, 1), view, records, asked);
+        (answer.view.verdict, answer.missing_of(&gone).map(|missing| missing.record))
+    }
+
+    #[test]
+    fn no_record_not_asked_and_no_answer_are_told_apart_and_no_answer_takes_a_copys_no_back() {
+        let [gone, replica, mute] = [7, 8, 9].map(|number| AccessPoint([number; 32]));
+        let told =
+            |verdict, gap| vec![RecordTold { access_point: gone, answered_by: replica, gone_at: None, verdict, hours: Vec::new(), gap }];
+        let owners: BTreeSet<_> = [gone].into();
+        let all = RecordsAsked { owners: owners.clone(), ..RecordsAsked::default() };
+        let few = RecordsAsked { unanswered: [mute].into(), ..all.clone() };
+        let none = RecordsAsked::default();
+        let no_record = Some(RecordGap::NoRecord);
+        assert_eq!(of_gone(Vec::new(), &all), (Verdict::Unknown, Some(RecordMissing::NotKept)));
+        assert_eq!(of_gone(told(Verdict::Unknown, no_record), &all), (Verdict::Unknown, Some(RecordMissing::NotKept)));
+        assert_eq!(of_gone(Vec::new(), &few), (Verdict::Unknown, Some(RecordMissing::NoAnswer)));
+        assert_eq!(of_gone(told(Verdict::Unknown, no_record), &few), (Verdict::Unknown, Some(RecordMissing::NoAnswer)));
+        assert_eq!(of_gone(Vec::new(), &none), (Verdict::Unknown, Some(RecordMissing::TooMany)));
+        assert_eq!(of_gone(told(Verdict::No, None), &all), (Verdict::No, None));
+        assert_eq!(of_gone(told(Verdict::No, None), &few), (Verdict::Unknown, Some(RecordMissing::NoAnswer)), "the other may know of one");
+        assert_eq!(of_gone(told(Verdict::Yes, None), &few), (Verdict::Yes, None));
+        assert_eq!(of_gone(told(Verdict::Unknown, Some(RecordGap::TooRecent)), &all), (Verdict::Unknown, None), "its record says why");
+    }
+
+    #[test]
+    fn who_was_not_asked_is_named_with_the_reason() {
+        let [here, gone, away] = [1, 7, 9].map(|number| AccessPoint([number; 32]));
+        let made = |requests, uncovered| Some(RequestsMade { requests, lines: Vec::new(), uncovered });
+        let answer = |of_here| {
+            let members = vec![MemberRequests::of(here, of_here), MemberRequests::of(gone, None), MemberRequests::of(away, None)];
+            let absent = [(gone, Some(WallTime(5))), (away, None)].into();
+            let view = RequestsView::new(&query(0, 1), members);
+            RequestsAnswer::new(&query(0, 1), view, Vec::new(), &RecordsAsked { absent, ..RecordsAsked::default() })
+        };
+        let found = answer(made(1, None));
+        let of = |answer: &RequestsAnswer, member| answer.missing_of(&member).map(|of| (of.was_asked, of.gone_at, of.record));
+        assert_eq!(of(&found, gone), Some((false, Some(WallTime(5)), RecordMissing::NotNeeded)));
+        assert_eq!(of(&found, away), Some((false, None, RecordMissing::NotNeeded)));
+        let early = answer(made(0, Some(Uncovered::TooRecent)));
+        assert_eq!(of(&early, here), Some((true, None, RecordMissing::TooRecent)));
+        let json = serde_json::to_value(&early).unwrap();
+        assert_eq!(json["unknown"].as_array().map(Vec::len), Some(3));
+        assert_eq!(serde_json::from_value::<RequestsAnswer>(json).unwrap(), early);
     }
 }

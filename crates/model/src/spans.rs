@@ -60,6 +60,17 @@ impl Spans {
         Spans(cut.filter(|(begin, end)| begin < end).collect())
     }
 
+    /// The same numbers, but for those from the first to the one before the last.
+    #[must_use]
+    pub fn without(&self, from: u32, until: u32) -> Spans {
+        if from >= until {
+            return self.clone();
+        }
+        let (mut left, above) = (self.within(0, from), self.within(until, u32::MAX));
+        left.0.extend(above.0);
+        left
+    }
+
     /// The number behind the last one; none if there are none.
     pub fn end(&self) -> Option<u32> {
         self.0.last().map(|(_, end)| *end)
@@ -93,6 +104,8 @@ mod tests {
         let of = |number| spans.contains(number);
         assert!(of(1) && of(10) && of(24) && of(30) && !of(0) && !of(2) && !of(25) && !of(31));
         assert_eq!((spans.within(11, 31), spans.end(), spans.count()), (Spans(vec![(11, 25), (30, 31)]), Some(31), 17));
+        assert_eq!(spans.without(12, 31), Spans(vec![(1, 2), (10, 12)]));
+        assert_eq!((spans.without(0, 40), spans.without(13, 13)), (Spans::default(), spans.clone()));
         assert_eq!([3, 4, 5, 9].into_iter().collect::<Spans>(), Spans(vec![(3, 6), (9, 10)]));
         spans.add(0, 100);
         assert_eq!(spans, Spans(vec![(0, 100)]));

@@ -10,7 +10,7 @@ use crate::{
     },
     io::{
         request_log::{Found, RequestLine, Writing, search},
-        swarm::ask_public,
+        swarm::{AskError, ask_public},
     },
     node::{
         clock,
@@ -20,7 +20,7 @@ use crate::{
 use clap::Args;
 use nearcrawl_model::{
     message::{PublicRequest, PublicResponse},
-    request_record::{RecordGap, RecordTold, RecordedHour, RequestsAnswer},
+    request_record::{MAX_OWNERS, RecordGap, RecordMissing, RecordTold, RecordedHour, RequestsAnswer, RequestsMissing, UnknownMember},
     requests_made::{MemberRequests, RequestsQuery, RequestsView, Uncovered, Verdict},
     time::WallTime,
     view::counted,
@@ -39,9 +39,9 @@ For a site owner who asks whether a request in their log was yours: IP is the ad
 The daemon here asks all members what their logs of requests say (`nearcrawl log`): time, rule and host of each request, and who made \
 it. Where a log does not say, and of a member that is gone, its record tells: of each server and hour how often it was asked, when first and \
 last, by which rules and for which hosts. It is kept for 30 days, by the member and by its replicas, which are named. \
-Who was a member within 30 days and cannot be asked is named. With --local, or --state, only the log of this access point is read, with all that it has. A request is logged when it has ended: before ten minutes have gone by since TIME and --within nobody says no.
+Who was a member within 30 days and cannot be asked is named, and so is who was not asked for a record, with the reason, and who did not answer. With --local, or --state, only the log of this access point is read, with all that it has. A request is logged when it has ended: before ten minutes have gone by since TIME and --within nobody says no.
 
-Exit codes: 0 yes, 1 no, 66 there is no log, 69 not known: it is too early, there is no daemon, or of a member that may have asked no record of that hour is kept (it was killed about then, was a member for less than an hour or two, or log.requests is false).";
+Exit codes: 0 yes, 1 no, 66 there is no log, 69 not known: it is too early, there is no daemon, a member that may have a record did not answer, or of a member that may have asked no record of that hour is kept (it was killed about then, was lost within half an hour, or log.requests is false).";
 
 /// The arguments of `verify`.
 #[derive(Args, Clone, Debug)]
@@ -130,14 +130,23 @@ async fn asked(member: &str, query: RequestsQuery) -> Result<RequestsAnswer, Com
         CommandError::new(Exit::Unavailable, why.to_string()).hint("`nearcrawl members` shows where members can be reached")
     };
     let member = member.trim();
-    let answer = match ask_public(member, PublicRequest::RequestsRecorded(query), MEMBER_TIMEOUT).await {
-        Ok(answer) => Ok(answer),
-        // A member of an earlier release does not know that question, and answers nothing: it is asked for what logs say.
-        Err(_) => ask_public(member, PublicRequest::RequestsMade(query), MEMBER_TIMEOUT).await,
-    };
+    // A member of an earlier build does not know the later questions, and answers nothing.
+    let questions = [PublicRequest::RequestsInFull(query), PublicRequest::RequestsRecorded(query), PublicRequest::RequestsMade(query)];
+    let mut answer = Err(AskError::Dropped);
+    for question in questions {
+        answer = ask_public(member, question, MEMBER_TIMEOUT).await;
+        if matches!(answer, Ok(_) | Err(AskError::Unreachable(_) | AskError::NotLetIn(_))) {
+            break;
+        }
+    }
     match answer {
-        Ok(PublicResponse::RequestsRecorded(view, records)) => Ok(RequestsAnswer { view: *view, records }),
-        Ok(PublicResponse::RequestsMade(view)) => Ok(RequestsAnswer { view: *view, records: Vec::new() }),
+        Ok(PublicResponse::RequestsInFull(view, records, missing)) => Ok(RequestsAnswer { view: *view, records, missing: *missing }),
+        Ok(PublicResponse::RequestsRecorded(view, records)) => {
+            Ok(RequestsAnswer { view: *view, records, missing: RequestsMissing::default() })
+        }
+        Ok(PublicResponse::RequestsMade(view)) => {
+            Ok(RequestsAnswer { view: *view, records: Vec::new(), missing: RequestsMissing::default() })
+        }
         Ok(other) => Err(unavailable(refused(member, other))),
         Err(why) => Err(unavailable(no_answer(member, &why))),
     }
@@ -145,21 +154,74 @@ async fn asked(member: &str, query: RequestsQuery) -> Result<RequestsAnswer, Com
 
 /// Why it is not known.
 fn not_known(answer: &RequestsAnswer, query: &RequestsQuery) -> String {
-    let unknown = || answer.view.members.iter().filter(|member| member.verdict == Verdict::Unknown);
-    let gap_of = |member: &MemberRequests| answer.record_of(&member.access_point).and_then(|told| told.gap);
-    let is_early = |member: &MemberRequests| member.uncovered == Some(Uncovered::TooRecent) || gap_of(member) == Some(RecordGap::TooRecent);
-    let (nearby, unrecorded) = (
-        unknown().filter(|member| gap_of(member) == Some(RecordGap::Nearby)).count(),
-        unknown().filter(|member| !is_early(member) && gap_of(member) != Some(RecordGap::Nearby)).count(),
-    );
-    let why = if unrecorded > 0 {
-        format!("no record of that hour is kept of {}", counted(unrecorded, "member"))
-    } else if nearby > 0 {
-        "records tell five minutes, and in those around that time there was a request; ask with a longer --within".to_owned()
-    } else {
-        again(query, clock::now().wall)
+    let unknown: Vec<_> = answer.view.members.iter().filter(|member| member.verdict == Verdict::Unknown).collect();
+    let of = |missing: RecordMissing| {
+        unknown.iter().filter(|member| answer.missing_of(&member.access_point).is_some_and(|of| of.record == missing)).count()
     };
-    format!("not known whether a member made such a request: {why}")
+    let gap_of = |member: &MemberRequests| answer.record_of(&member.access_point).and_then(|told| told.gap);
+    let nearby = unknown.iter().filter(|member| gap_of(member) == Some(RecordGap::Nearby)).count();
+    // A member of an earlier build does not say what is missing.
+    let is_unsaid = |member: &&&MemberRequests| {
+        let is_early = member.uncovered == Some(Uncovered::TooRecent) || gap_of(member) == Some(RecordGap::TooRecent);
+        answer.missing_of(&member.access_point).is_none() && !is_early && gap_of(member) != Some(RecordGap::Nearby)
+    };
+    let (unsaid, not_kept) = (unknown.iter().filter(is_unsaid).count(), of(RecordMissing::NotKept));
+    let (no_answer, too_many) = (of(RecordMissing::NoAnswer), of(RecordMissing::TooMany));
+    let mut why = Vec::new();
+    if not_kept > 0 {
+        why.push(format!("no record of that hour is kept of {}", counted(not_kept, "member")));
+    }
+    if unsaid > 0 {
+        why.push(format!("no record of that hour was told of {}", counted(unsaid, "member")));
+    }
+    if no_answer > 0 {
+        let silent = counted(answer.missing.unanswered.len(), "member");
+        why.push(format!("{silent} that may have a record of {} did not answer: ask again in a while", counted(no_answer, "member")));
+    }
+    if too_many > 0 {
+        why.push(format!("the records of {} were not asked for", counted(too_many, "member")));
+    }
+    if why.is_empty() {
+        why.push(match nearby {
+            0 => again(query, clock::now().wall),
+            _ => "records tell five minutes, and in those around that time there was a request; ask with a longer --within".to_owned(),
+        });
+    }
+    format!("not known whether a member made such a request: {}", why.join("; "))
+}
+
+/// Why the log of a member does not say whether it made such a request; none if it does.
+fn lack_of_log(member: &MemberRequests, missing: Option<&UnknownMember>) -> Option<String> {
+    let lack = match (member.uncovered, missing) {
+        (_, Some(UnknownMember { was_asked: false, gone_at: Some(at), .. })) => {
+            return Some(format!("was not asked, for it is gone since {at}"));
+        }
+        (_, Some(UnknownMember { was_asked: false, gone_at: None, .. })) => "was not asked, for it is not there now",
+        (_, Some(_)) if !member.answered => "did not answer",
+        _ if !member.answered => "did not answer, or is no member any more",
+        (Some(Uncovered::NoLog), _) => "keeps no log of requests",
+        (Some(Uncovered::BeginsLater), _) => "has a log that begins later",
+        (Some(Uncovered::LinesMissing), _) => "has a log in which lines are missing then",
+        (Some(Uncovered::Killed), _) => "was killed about then, and what was under way is missing",
+        (Some(Uncovered::TooRecent), _) => "may have requests of that time under way",
+        (None, _) => return None,
+    };
+    Some(lack.to_owned())
+}
+
+/// Why no record says it either.
+fn lack_of_record(member: &MemberRequests, missing: Option<&UnknownMember>) -> String {
+    match missing.map(|missing| missing.record) {
+        Some(RecordMissing::NotKept) => ": no record of that hour is kept".to_owned(),
+        Some(RecordMissing::NotNeeded) => "; nobody was asked for its record, for another member made such a request".to_owned(),
+        Some(RecordMissing::TooMany) => format!("; nobody was asked for its record, for only those of {MAX_OWNERS} members are asked for"),
+        Some(RecordMissing::NoAnswer) => {
+            "; whether a record of that hour is kept is not known, for not all answered who may have it".to_owned()
+        }
+        Some(RecordMissing::TooRecent) => String::new(),
+        None if member.verdict == Verdict::Yes || member.uncovered == Some(Uncovered::TooRecent) => String::new(),
+        None => ": no record of that hour was told".to_owned(),
+    }
 }
 
 /// What the record of a member says, and who has it.
@@ -189,7 +251,9 @@ fn told_by_record(told: &RecordTold) -> String {
         None => {}
         Some(RecordGap::NoRecord) => text += &format!("not known: no record of that hour is kept, {source}\n"),
         Some(RecordGap::Nearby) => text += &format!("not known whether within that time, {source}\n"),
-        Some(RecordGap::TooRecent) => text += &format!("not known yet: that hour is not on record before it is over, {source}\n"),
+        Some(RecordGap::TooRecent) => {
+            text += &format!("not known yet: requests get on record when they have ended, and to replicas some minutes later, {source}\n")
+        }
     }
     text
 }
@@ -228,21 +292,18 @@ fn told_by_all(answer: &RequestsAnswer) -> String {
             let host = line.host.as_ref().map_or_else(|| "no host".to_owned(), ToString::to_string);
             text += &format!("{} {host} ({}) by {id}\n", line.asked_at, line.reason);
         }
+        let missing = answer.missing_of(&id);
         if let Some(told) = answer.record_of(&id) {
             text += &told_by_record(told);
-            continue;
+            if missing.is_some_and(|missing| missing.record == RecordMissing::NoAnswer) {
+                text += &format!("another copy of the record of {id} may tell more: not all answered who may have one\n");
+            }
+        } else if let Some(lack) = lack_of_log(member, missing) {
+            text += &format!("{id} {lack}{}\n", lack_of_record(member, missing));
         }
-        let lacks = match member.uncovered {
-            _ if !member.answered => "did not answer, or is no member any more",
-            Some(Uncovered::NoLog) => "keeps no log of requests",
-            Some(Uncovered::BeginsLater) => "has a log that begins later",
-            Some(Uncovered::LinesMissing) => "has a log in which lines are missing then",
-            Some(Uncovered::Killed) => "was killed about then, and what was under way is missing",
-            Some(Uncovered::TooRecent) => "may have requests of that time under way",
-            None => continue,
-        };
-        let recorded = if member.uncovered == Some(Uncovered::TooRecent) { "" } else { ": no record of that hour is kept" };
-        text += &format!("{id} {lacks}{recorded}\n");
+    }
+    for id in &answer.missing.unanswered {
+        text += &format!("{id} was asked for records, and did not answer\n");
     }
     text
 }
@@ -310,7 +371,7 @@ fn told(view: &VerifyView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nearcrawl_model::{access_point::AccessPoint, requests_made::RequestsMade};
+    use nearcrawl_model::{access_point::AccessPoint, request_record::RecordsAsked, requests_made::RequestsMade};
 
     fn query() -> RequestsQuery {
         RequestsQuery { address: "192.0.2.1".parse().unwrap(), from: WallTime(0), until: WallTime(1) }
@@ -320,7 +381,8 @@ mod tests {
     fn a_member_that_tells_of_more_requests_than_there_can_be_ends_nothing() {
         let made = |requests| Some(RequestsMade { requests, lines: Vec::new(), uncovered: None });
         let members = [(1, u64::MAX), (2, 1)].map(|(number, requests)| MemberRequests::of(AccessPoint([number; 32]), made(requests)));
-        let text = told_by_all(&RequestsAnswer { view: RequestsView::new(&query(), members.into()), records: Vec::new() });
+        let text =
+            told_by_all(&RequestsAnswer::new(&query(), RequestsView::new(&query(), members.into()), Vec::new(), &RecordsAsked::default()));
         assert!(text.contains("by 2 of 2 members"), "{text}");
     }
 
@@ -330,7 +392,8 @@ mod tests {
         let answer = |verdict, gap, hours| {
             let view = RequestsView::new(&query(), vec![MemberRequests::of(gone, None)]);
             let told = RecordTold { access_point: gone, answered_by: replica, gone_at: Some(WallTime(9_000)), verdict, hours, gap };
-            RequestsAnswer::new(&query(), view, vec![told])
+            let asked = RecordsAsked { owners: [gone].into(), absent: [(gone, Some(WallTime(9_000)))].into(), ..RecordsAsked::default() };
+            RequestsAnswer::new(&query(), view, vec![told], &asked)
         };
         let no = told_by_all(&answer(Verdict::No, None, Vec::new()));
         let from =
@@ -366,5 +429,50 @@ mod tests {
         };
         assert!(!told_by_all(&answer(Verdict::Yes, None, vec![hour])).contains('\u{1b}'));
         assert!(yes.contains(&format!("1970-01-01T00:00:01.999Z: a.ke, … (robots, link), {from}")), "{yes}");
+    }
+
+    #[test]
+    fn no_record_not_asked_and_no_answer_are_said_apart() {
+        let [gone, away, mute] = [7, 8, 9].map(|number| AccessPoint([number; 32]));
+        let answer = |asked: RecordsAsked| {
+            let members = vec![MemberRequests::of(gone, None), MemberRequests::of(away, None)];
+            RequestsAnswer::new(&query(), RequestsView::new(&query(), members), Vec::new(), &asked)
+        };
+        let absent = || [(gone, Some(WallTime(9_000))), (away, None)].into();
+        let all = RecordsAsked { absent: absent(), owners: [gone, away].into(), ..RecordsAsked::default() };
+        let kept = answer(all.clone());
+        let text = told_by_all(&kept);
+        let since = "is gone since 1970-01-01T00:00:09.000Z: no record of that hour is kept";
+        assert!(text.contains(&format!("{gone} was not asked, for it {since}\n")), "{text}");
+        assert!(text.contains(&format!("{away} was not asked, for it is not there now: no record of that hour is kept\n")), "{text}");
+        assert!(not_known(&kept, &query()).ends_with(": no record of that hour is kept of 2 members"));
+
+        let silent = answer(RecordsAsked { unanswered: [mute].into(), ..all });
+        let text = told_by_all(&silent);
+        assert!(!text.contains("no record of that hour is kept") && text.contains("not all answered who may have it"), "{text}");
+        assert!(text.contains(&format!("{mute} was asked for records, and did not answer\n")), "{text}");
+        let why = not_known(&silent, &query());
+        assert!(why.contains("1 member that may have a record of 2 members did not answer") && !why.contains("is kept"), "{why}");
+
+        let few = answer(RecordsAsked { absent: absent(), owners: [gone].into(), ..RecordsAsked::default() });
+        assert!(told_by_all(&few).contains("nobody was asked for its record, for only those of 64 members are asked for"));
+        let why = not_known(&few, &query());
+        assert!(why.ends_with("is kept of 1 member; the records of 1 member were not asked for"), "{why}");
+        // A member of an earlier build does not say what is missing.
+        let view = RequestsView::new(&query(), vec![MemberRequests::of(gone, None)]);
+        let earlier = RequestsAnswer { view, records: Vec::new(), missing: RequestsMissing::default() };
+        assert!(told_by_all(&earlier).contains("did not answer, or is no member any more: no record of that hour was told"));
+        assert!(not_known(&earlier, &query()).ends_with("no record of that hour was told of 1 member"));
+    }
+
+    #[test]
+    fn a_yes_does_not_say_that_no_record_is_kept_of_those_that_were_not_asked() {
+        let made = Some(RequestsMade { requests: 1, lines: Vec::new(), uncovered: None });
+        let [maker, gone] = [1, 7].map(|number| AccessPoint([number; 32]));
+        let members = vec![MemberRequests::of(maker, made), MemberRequests::of(gone, None)];
+        let asked = RecordsAsked { absent: [(gone, Some(WallTime(9_000)))].into(), ..RecordsAsked::default() };
+        let text = told_by_all(&RequestsAnswer::new(&query(), RequestsView::new(&query(), members), Vec::new(), &asked));
+        assert!(text.starts_with("yes: ") && !text.contains("no record"), "{text}");
+        assert!(text.contains("nobody was asked for its record, for another member made such a request"), "{text}");
     }
 }

@@ -23,7 +23,7 @@ use nearcrawl_model::{
     plan::Pace,
     profile::{AllowanceState, ByteLimit, Profile, ToldAllowance, UsedShare},
     record::{HeldBack, RunState, ServerRecord, ServerStatus},
-    request_record::{RecordGap, RecordTold, RecordedHour, RequestsAnswer},
+    request_record::{RecordGap, RecordTold, RecordedHour, RecordsAsked, RequestsAnswer},
     requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Verdict},
     run_history::RunSummary,
     server_rows::{HistoryRow, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
@@ -599,7 +599,8 @@ fn why(subject: &Subject) -> WhyView {
 pub fn requests_made(query: &RequestsQuery) -> RequestsAnswer {
     let line = MadeRequest { asked_at: query.from, reason: "link".into(), host: Some("museum.ke.test".parse().unwrap()) };
     let made = RequestsMade { requests: 1, lines: vec![line], uncovered: None };
-    let view = RequestsView::new(query, vec![MemberRequests::of(access_point(0), Some(made)), MemberRequests::of(access_point(1), None)]);
+    let members = [(0, Some(made)), (1, None), (2, None)].map(|(number, made)| MemberRequests::of(access_point(number), made));
+    let view = RequestsView::new(query, members.into());
     let hour = RecordedHour {
         first_at: query.from,
         last_at: query.until,
@@ -617,7 +618,12 @@ pub fn requests_made(query: &RequestsQuery) -> RequestsAnswer {
         hours: vec![hour],
         gap: Some(RecordGap::NoRecord),
     };
-    RequestsAnswer::new(query, view, vec![told])
+    let asked = RecordsAsked {
+        absent: [(access_point(1), Some(query.from)), (access_point(2), None)].into(),
+        owners: [access_point(1), access_point(2)].into(),
+        unanswered: [access_point(3)].into(),
+    };
+    RequestsAnswer::new(query, view, vec![told], &asked)
 }
 
 /// Five pages with a picture that has no name.

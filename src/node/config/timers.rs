@@ -4,6 +4,7 @@ use super::{
     reader::Section,
     values::{self, write_duration},
 };
+use nearcrawl_core::record_deliveries::SEND_EVERY;
 use std::time::Duration;
 
 /// `[timers]`: how silence is judged. All members of a swarm should use the same ones.
@@ -23,6 +24,8 @@ pub struct TimersConfig {
     pub ping_timeout: Duration,
     /// How long a member that did not answer may still object to being called silent.
     pub suspicion_timeout: Duration,
+    /// How often replicas get what is new of the record of requests.
+    pub copy_record: Duration,
 }
 
 impl Default for TimersConfig {
@@ -35,6 +38,7 @@ impl Default for TimersConfig {
             ping_interval: Duration::from_secs(5),
             ping_timeout: Duration::from_secs(2),
             suspicion_timeout: Duration::from_secs(5),
+            copy_record: Duration::from_millis(SEND_EVERY),
         }
     }
 }
@@ -51,6 +55,11 @@ impl TimersConfig {
             ping_interval: section.take("ping_interval", default.ping_interval, patience()),
             ping_timeout: section.take("ping_timeout", default.ping_timeout, patience()),
             suspicion_timeout: section.take("suspicion_timeout", default.suspicion_timeout, patience()),
+            copy_record: section.take(
+                "copy_record",
+                default.copy_record,
+                values::duration(Duration::from_secs(1)..=Duration::from_secs(3_600)),
+            ),
         };
         // A member that is cut off must have stopped before the others begin, or two would ask one server at once.
         if config.lease + config.suspicion_timeout > config.dead_after {

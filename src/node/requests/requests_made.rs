@@ -19,7 +19,7 @@ use nearcrawl_model::{
     address::AddressPolicy,
     ids::Ticket,
     message::{MAX_MESSAGE, PublicResponse, Request, Response},
-    request_record::{MAX_OWNERS, RecordTold, RecordedRequests, RecordsQuery, RequestsAnswer},
+    request_record::{MAX_OWNERS, RecordTold, RecordedRequests, RecordsAsked, RecordsQuery, RequestsAnswer},
     requests_made::{MAX_MADE, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered, Verdict},
     time::WallTime,
 };
@@ -69,6 +69,8 @@ pub enum RequestsAsker {
     Reader(Ticket),
     /// One that knows of them.
     ReaderOfRecords(Ticket),
+    /// One that is told what is missing, too.
+    ReaderOfAll(Ticket),
 }
 
 impl RequestsAsker {
@@ -76,7 +78,7 @@ impl RequestsAsker {
     pub fn reader(&self) -> Option<Ticket> {
         match self {
             RequestsAsker::Here(_) => None,
-            RequestsAsker::Reader(ticket) | RequestsAsker::ReaderOfRecords(ticket) => Some(*ticket),
+            RequestsAsker::Reader(ticket) | RequestsAsker::ReaderOfRecords(ticket) | RequestsAsker::ReaderOfAll(ticket) => Some(*ticket),
         }
     }
 }
@@ -211,33 +213,40 @@ pub async fn of_all(
     let deadline = tokio::time::Instant::now() + ALL_WITHIN;
     let Inquiry { me, members, gone, query } = inquiry;
     let view = by_logs(searches, asking.clone(), me, members.clone(), query).await;
+    let absent = members.iter().filter(|(member, is_alive)| *member != me && !is_alive);
+    let absent = absent.map(|(member, _)| (*member, gone.get(member).copied())).collect();
+    let mut asked = RecordsAsked { absent, ..RecordsAsked::default() };
     let unsure = view.members.iter().filter(|member| member.verdict == Verdict::Unknown && member.uncovered != Some(Uncovered::TooRecent));
     let owners: Vec<_> = unsure.map(|member| member.access_point).take(MAX_OWNERS).collect();
     if owners.is_empty() || view.verdict == Verdict::Yes {
-        return RequestsAnswer::new(&query, view, Vec::new());
+        return RequestsAnswer::new(&query, view, Vec::new(), &asked);
     }
-    let wanted = RecordsQuery { owners: owners.clone(), query };
+    asked.owners = owners.iter().copied().collect();
+    let wanted = RecordsQuery { owners, query };
     let others = members.into_iter().filter(|(member, is_alive)| *member != me && *is_alive).map(|(member, _)| {
         let (asking, request) = (asking.clone(), Request::Records(Box::new(wanted.clone())));
         async move {
-            let asked = tokio::time::timeout_at(deadline, peer_transfers::ask(&asking, member, request)).await;
-            let said = if let Ok(Some(Response::Records(said))) = asked { said } else { Vec::new() };
+            let said = tokio::time::timeout_at(deadline, peer_transfers::ask(&asking, member, request)).await;
+            let said = if let Ok(Some(Response::Records(said))) = said { Some(said) } else { None };
             (member, said)
         }
     });
     let here = async {
-        let Some(record) = record else { return (me, Vec::new()) };
-        (me, tokio::time::timeout_at(deadline, record.tell(&wanted)).await.unwrap_or_default())
+        let Some(record) = record else { return (me, Some(Vec::new())) };
+        (me, tokio::time::timeout_at(deadline, record.tell(&wanted)).await.ok())
     };
     let (here, others) = tokio::join!(here, stream::iter(others).buffer_unordered(AT_ONCE).collect::<Vec<_>>());
-    let told = std::iter::once(here).chain(others).flat_map(|(answered_by, said)| {
-        said.into_iter().filter(|said| owners.contains(&said.owner)).map(move |said| (answered_by, said)).collect::<Vec<_>>()
-    });
-    let told = told.map(|(answered_by, said)| {
-        let RecordedRequests { owner, verdict, hours, gap } = said;
-        RecordTold { access_point: owner, answered_by, gone_at: gone.get(&owner).copied(), verdict, hours, gap }
-    });
-    RequestsAnswer::new(&query, view, told.collect())
+    let mut records = Vec::new();
+    for (answered_by, said) in std::iter::once(here).chain(others) {
+        let Some(said) = said else {
+            asked.unanswered.insert(answered_by);
+            continue;
+        };
+        for RecordedRequests { owner, verdict, hours, gap } in said.into_iter().filter(|said| asked.owners.contains(&said.owner)) {
+            records.push(RecordTold { access_point: owner, answered_by, gone_at: gone.get(&owner).copied(), verdict, hours, gap });
+        }
+    }
+    RequestsAnswer::new(&query, view, records, &asked)
 }
 
 /// Asks all members for what their logs say, those that are alive: the others do not answer.
@@ -281,9 +290,16 @@ pub fn answer(swarm: Option<&SwarmHandle>, asker: RequestsAsker, answer: Request
         RequestsAsker::Here(reply) => return drop(reply.send(answer)),
         RequestsAsker::Reader(ticket) => (ticket, PublicResponse::RequestsMade(Box::new(answer.view.fitting(MAX_TOLD)))),
         RequestsAsker::ReaderOfRecords(ticket) => {
-            let RequestsAnswer { view, mut records } = answer;
+            let RequestsAnswer { view, mut records, .. } = answer;
             shorten(&mut records);
             (ticket, PublicResponse::RequestsRecorded(Box::new(view.fitting(MAX_TOLD - MAX_RECORDS_TOLD)), records))
+        }
+        RequestsAsker::ReaderOfAll(ticket) => {
+            let RequestsAnswer { view, mut records, missing } = answer;
+            shorten(&mut records);
+            let taken = postcard::experimental::serialized_size(&missing).unwrap_or(MAX_TOLD).saturating_add(MAX_RECORDS_TOLD);
+            let view = Box::new(view.fitting(MAX_TOLD.saturating_sub(taken)));
+            (ticket, PublicResponse::RequestsInFull(view, records, Box::new(missing)))
         }
     };
     let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
@@ -306,7 +322,7 @@ fn shorten(records: &mut [RecordTold]) {
 mod tests {
     use super::*;
     use nearcrawl_model::{
-        request_record::{RecordGap, RecordedHour},
+        request_record::{RecordGap, RecordMissing, RecordedHour, RequestsMissing, UnknownMember},
         requests_made::MadeRequest,
     };
 
@@ -318,7 +334,7 @@ mod tests {
     }
 
     /// Three members, of which one is gone; the other says this of its log and of the records that it has.
-    async fn asked_of_all(made: Option<RequestsMade>, records: Vec<RecordedRequests>) -> RequestsAnswer {
+    async fn asked_of_all(made: Option<RequestsMade>, records: Option<Vec<RecordedRequests>>) -> RequestsAnswer {
         let (asking, mut asked) = mpsc::channel::<PeerQuestion>(4);
         let [me, other, gone] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
         let answering = tokio::spawn(async move {
@@ -328,7 +344,7 @@ mod tests {
                     Request::RequestsMade(query) if query == QUERY => made.clone().map(|made| Response::RequestsMade(Box::new(made))),
                     Request::Records(asked) => {
                         assert!(asked.owners.contains(&gone), "{asked:?}");
-                        Some(Response::Records(records.clone()))
+                        records.clone().map(Response::Records)
                     }
                     other => panic!("{other:?}"),
                 };
@@ -348,27 +364,44 @@ mod tests {
 
     #[tokio::test]
     async fn members_that_are_gone_or_keep_no_log_make_it_unknown() {
-        let answer = asked_of_all(none_made(), Vec::new()).await;
+        let answer = asked_of_all(none_made(), Some(Vec::new())).await;
         let [me, _, gone] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
         assert!(answer.view.verdict == Verdict::Unknown && answer.records.is_empty());
         assert_eq!(answer.view.silent().collect::<Vec<_>>(), [gone]);
         let own = answer.view.members.iter().find(|member| member.access_point == me).unwrap();
         assert_eq!((own.verdict, own.uncovered), (Verdict::Unknown, Some(Uncovered::NoLog)));
+        let of_gone = UnknownMember { access_point: gone, was_asked: false, gone_at: Some(WallTime(7)), record: RecordMissing::NotKept };
+        assert_eq!(answer.missing_of(&gone), Some(&of_gone));
+    }
+
+    #[tokio::test]
+    async fn who_does_not_answer_for_records_is_named_and_nobody_who_is_not_asked() {
+        let [me, other, gone] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
+        let answer = asked_of_all(none_made(), None).await;
+        assert_eq!((answer.view.verdict, answer.missing.unanswered.as_slice()), (Verdict::Unknown, &[other][..]));
+        for member in [me, gone] {
+            assert_eq!(answer.missing_of(&member).map(|missing| missing.record), Some(RecordMissing::NoAnswer), "{answer:?}");
+        }
+        // Another member says yes: nobody was asked for records.
+        let made = Some(RequestsMade { requests: 1, lines: Vec::new(), uncovered: None });
+        let answer = asked_of_all(made, None).await;
+        assert_eq!((answer.view.verdict, answer.missing.unanswered.as_slice()), (Verdict::Yes, &[][..]));
+        assert_eq!(answer.missing_of(&gone).map(|missing| missing.record), Some(RecordMissing::NotNeeded));
     }
 
     #[tokio::test]
     async fn a_replica_tells_what_a_member_asked_that_is_gone_and_nothing_of_others() {
         let [me, other, gone] = [1, 2, 3].map(|number| AccessPoint([number; 32]));
         let of_gone = |verdict, gap| vec![recorded(gone, verdict, gap), recorded(other, Verdict::Yes, None)];
-        let answer = asked_of_all(none_made(), of_gone(Verdict::Yes, None)).await;
+        let answer = asked_of_all(none_made(), Some(of_gone(Verdict::Yes, None))).await;
         assert_eq!(answer.view.verdict, Verdict::Yes);
         let [told] = &answer.records[..] else { panic!("{answer:?}") };
         assert_eq!((told.access_point, told.answered_by, told.gone_at), (gone, other, Some(WallTime(7))));
         let mut no = of_gone(Verdict::No, None);
         no.push(recorded(me, Verdict::No, None));
-        let answer = asked_of_all(none_made(), no).await;
+        let answer = asked_of_all(none_made(), Some(no)).await;
         assert_eq!((answer.view.verdict, answer.records.len()), (Verdict::No, 2));
-        let answer = asked_of_all(none_made(), of_gone(Verdict::Unknown, Some(RecordGap::NoRecord))).await;
+        let answer = asked_of_all(none_made(), Some(of_gone(Verdict::Unknown, Some(RecordGap::NoRecord)))).await;
         assert_eq!((answer.view.verdict, answer.record_of(&gone).unwrap().gap), (Verdict::Unknown, Some(RecordGap::NoRecord)));
     }
 
@@ -428,6 +461,17 @@ mod tests {
         assert!(records.iter().all(|told| !told.hours.is_empty() && told.verdict == Verdict::Yes));
         let view = Box::new(view.fitting(MAX_TOLD - MAX_RECORDS_TOLD));
         assert!(postcard::to_stdvec(&PublicResponse::RequestsRecorded(view, records)).unwrap().len() < MAX_MESSAGE);
+        // What is missing is at most of all members.
+        let unknown = UnknownMember {
+            access_point: AccessPoint([9; 32]),
+            was_asked: false,
+            gone_at: Some(WallTime(1_790_000_000_000)),
+            record: RecordMissing::NoAnswer,
+        };
+        let most = nearcrawl_model::request_record::MAX_COPIES;
+        let missing = RequestsMissing { unknown: vec![unknown; most], unanswered: vec![AccessPoint([9; 32]); most] };
+        let bytes = postcard::to_stdvec(&missing).unwrap().len();
+        assert!(bytes + MAX_RECORDS_TOLD + most * 64 < MAX_TOLD, "{bytes} bytes leave no room for {most} members");
     }
 
     #[tokio::test]

@@ -130,6 +130,7 @@ fn is_forwarded(request: &Request) -> bool {
         | Request::Why(_)
         | Request::KeepRecord(_)
         | Request::Records(_)
+        | Request::CompareRecord(_)
         | Request::Holds(_) => true,
         Request::Swim(_) | Request::Farewell(_) | Request::HierarchyManifest(_) | Request::HierarchyChunk { .. } | Request::Forward(_) => {
             false

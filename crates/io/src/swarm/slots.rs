@@ -3,7 +3,7 @@
 use super::{
     members_only::Members,
     messages::{SwarmCounters, count},
-    spent_turns::SpentTurns,
+    spent_turns::{Origin, SpentTurns},
     ways::is_circuit,
 };
 use libp2p::{
@@ -170,7 +170,7 @@ impl Slots {
         !peer.is_some_and(|peer| self.members.contains(&peer))
     }
 
-    fn take(&mut self, connection: ConnectionId, remote: &Multiaddr) -> Result<(), SlotError> {
+    fn take(&mut self, connection: ConnectionId, local: &Multiaddr, remote: &Multiaddr) -> Result<(), SlotError> {
         // A connection through a third member comes from no address.
         let place = place_of(remote);
         let of_address = place.and_then(|place| self.of_address.get(&place)).copied().unwrap_or(0);
@@ -189,7 +189,7 @@ impl Slots {
             return Err(SlotError::Strangers);
         }
         // After what else may refuse it: a turn is for a connection.
-        if self.counters.meter.readers_spent() && !knows_place && !self.spent.take(place, Instant::now()) {
+        if self.counters.meter.readers_spent() && !knows_place && !self.spent.take(origin_of(local, place), Instant::now()) {
             return Err(SlotError::Spent);
         }
         if is_full && !self.make_room() {
@@ -228,11 +228,21 @@ impl Slots {
     }
 }
 
+/// Where a connection comes from: of one through a relay its own end is an address of that relay, and the other end is none.
+fn origin_of(local: &Multiaddr, place: Option<IpAddr>) -> Origin {
+    let relay = if is_circuit(local) { address_of(local) } else { None };
+    relay.map(Origin::Relay).or(place.map(Origin::Place)).unwrap_or(Origin::Unknown)
+}
+
 /// What counts as one address: of IPv6 the /64, for everybody has as many addresses in one as he likes.
 fn place_of(remote: &Multiaddr) -> Option<IpAddr> {
-    match remote.iter().next()? {
-        // It is that of the member in between.
-        _ if is_circuit(remote) => None,
+    // Of a circuit it is that of the member in between.
+    if is_circuit(remote) { None } else { address_of(remote) }
+}
+
+/// The address with which it begins.
+fn address_of(multiaddr: &Multiaddr) -> Option<IpAddr> {
+    match multiaddr.iter().next()? {
         Protocol::Ip4(address) => Some(address.into()),
         Protocol::Ip6(address) => match address.to_ipv4_mapped() {
             Some(mapped) => Some(mapped.into()),
@@ -250,10 +260,10 @@ impl NetworkBehaviour for Slots {
     fn handle_pending_inbound_connection(
         &mut self,
         connection: ConnectionId,
-        _: &Multiaddr,
+        local: &Multiaddr,
         remote: &Multiaddr,
     ) -> Result<(), ConnectionDenied> {
-        self.take(connection, remote).map_err(|why| {
+        self.take(connection, local, remote).map_err(|why| {
             count(if why == SlotError::Spent { &self.counters.connections_spent } else { &self.counters.connections_refused });
             ConnectionDenied::new(why)
         })
@@ -448,6 +458,24 @@ mod tests {
         let relay = PeerId::random();
         let circuit: Multiaddr = format!("/ip4/203.0.113.1/tcp/1/p2p/{relay}/p2p-circuit").parse().unwrap();
         assert_eq!(place_of(&circuit), None);
+    }
+
+    #[test]
+    fn with_the_bytes_for_strangers_spent_one_relay_uses_up_its_own_turns_only() {
+        let mut slots = slots();
+        slots.counters.meter.spend_readers(true);
+        let mut number = 2_000_000;
+        let mut taken = |through: &str| {
+            let relay = PeerId::random();
+            let connect = |_: &usize| {
+                number += 1;
+                let local = format!("{through}/tcp/4817/p2p/{relay}/p2p-circuit").parse().unwrap();
+                let remote = format!("/p2p/{}", PeerId::random()).parse().unwrap();
+                slots.handle_pending_inbound_connection(ConnectionId::new_unchecked(number), &local, &remote).is_ok()
+            };
+            (0..20).filter(connect).count()
+        };
+        assert_eq!((taken("/ip4/203.0.113.1"), taken("/ip4/203.0.113.2"), taken("/ip4/203.0.113.1")), (8, 8, 0));
     }
 
     #[test]

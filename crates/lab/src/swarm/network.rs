@@ -133,6 +133,7 @@ fn request_class(request: &Request) -> u8 {
         Request::Why(_) => 48,
         Request::KeepRecord(_) => 49,
         Request::Records(_) => 50,
+        Request::CompareRecord(_) => 51,
     }
 }
 

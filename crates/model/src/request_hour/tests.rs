@@ -15,8 +15,12 @@ fn query(from: u64, until: u64) -> RequestsQuery {
 
 /// Requests to this many servers, each asked for robots.txt and a page.
 fn busy(servers: u32) -> RequestHour {
+    busy_at(0..servers)
+}
+
+fn busy_at(servers: std::ops::Range<u32>) -> RequestHour {
     let mut hour = RequestHour::new(hour_of(WallTime(AT)));
-    for number in 0..servers {
+    for number in servers {
         // Spread over all addresses, the same in each run.
         let address = IpAddr::V4(Ipv4Addr::from_bits(number.wrapping_mul(2_654_435_761)));
         let at = WallTime(AT + u64::from(number.wrapping_mul(40_503) % 3_500) * 1_000);
@@ -136,4 +140,37 @@ fn foreign_bytes_are_refused() {
         assert!(read(columns).is_err(), "{number}");
     }
     assert!(RequestHour::unpack(b"").is_err() && RequestHour::unpack(&[0, 1, 2]).is_err());
+}
+
+#[test]
+fn two_copies_together_count_requests_once_and_leave_out_no_server_of_the_earlier_one() {
+    let hour = |asked: &[AskedServer<'_>]| {
+        let mut hour = RequestHour::new(hour_of(WallTime(AT)));
+        asked.iter().for_each(|asked| hour.add(asked));
+        hour
+    };
+    let [robots, page, other] =
+        [asked("192.0.2.1", 10, "robots", "a.ke"), asked("192.0.2.1", 700, "link", "b.ke"), asked("192.0.2.2", 20, "start", "c.ke")];
+    let (earlier, later) = (hour(&[robots.clone(), other]), hour(&[robots, page]));
+    let both = RequestHour::unpack(&earlier.pack_with(&later).unwrap()).unwrap();
+    let server = both.server(&"192.0.2.1".parse().unwrap()).unwrap();
+    assert_eq!((server.requests(), server.bytes(), server.hosts().0.len()), (2, 4 << 10, 2));
+    assert_eq!(server.span(both.hour), (WallTime(AT + 10_000), WallTime(AT + 700_999)));
+    assert_eq!(both.server(&"192.0.2.2".parse().unwrap()), earlier.server(&"192.0.2.2".parse().unwrap()));
+    assert_eq!(later.pack_with(&later).map(|packed| mark_of(&packed)), Some(mark_of(&later.pack())), "one copy with itself");
+}
+
+/// A member cannot make room for other servers in place of those that it named.
+#[test]
+fn where_two_copies_do_not_fit_the_earlier_one_stays_and_the_rest_is_not_said_no_of() {
+    let (earlier, later) = (busy_at(0..1_000), busy_at(1_000..60_000));
+    let packed = earlier.pack_with(&later).unwrap();
+    assert!(packed.len() <= MAX_PACKED, "{} bytes", packed.len());
+    let both = RequestHour::unpack(&packed).unwrap();
+    assert!(earlier.servers.keys().all(|address| both.server(address).is_some()) && both.len() <= MAX_SERVERS);
+    let (earlier, later) = (busy_at(0..50_000), busy_at(50_000..100_000));
+    let packed = earlier.pack_with(&later).unwrap();
+    assert!(packed.len() <= MAX_PACKED, "{} bytes", packed.len());
+    let both = RequestHour::unpack(&packed).unwrap();
+    assert!(earlier.servers.keys().all(|address| both.server(address).is_some()) && both.left_out > 0, "{}", both.left_out);
 }

@@ -513,7 +513,8 @@ pub struct WhyView {
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub no_address_reason: Option<ResolveError>,
-    /// What the access point that answers has asked of the address within this hour and the last one, or that it does not know, in words.
+    /// What the access point that answers has asked of the address within this hour, and in its first quarter in the one before, or that it
+    /// does not know, in words.
     #[serde(default)]
     pub requests_text: Option<String>,
 }

@@ -29,7 +29,10 @@ use nearcrawl_model::{
     receipt::{Declined, Receipt, SignedReceipt},
     replica::{NamedReplica, StoreId},
     request_hour::{AskedServer, RequestHour},
-    request_record::{RecordGap, RecordParcel, RecordTold, RecordedHour, RecordedRequests, RecordsQuery},
+    request_record::{
+        RecordGap, RecordMissing, RecordParcel, RecordRange, RecordTold, RecordedHour, RecordedRequests, RecordsQuery, RequestsMissing,
+        UnknownMember,
+    },
     requests_made::{MadeRequest, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered, Verdict},
     revisit::{Change, Validators},
     rows_digest::RowsDigest,
@@ -91,6 +94,10 @@ pub(super) fn all() -> Vec<Sample> {
     let recorded = PublicResponse::RequestsRecorded(Box::new(RequestsView::new(&requests_query(), Vec::new())), vec![record_told()]);
     add(Sample::new("public-request", "requests-recorded", PublicRequest::RequestsRecorded(requests_query())));
     add(Sample::new("public-response", "requests-recorded", recorded));
+    let view = Box::new(RequestsView::new(&requests_query(), Vec::new()));
+    let in_full = PublicResponse::RequestsInFull(view, vec![record_told()], Box::new(requests_missing()));
+    add(Sample::new("public-request", "requests-in-full", PublicRequest::RequestsInFull(requests_query())));
+    add(Sample::new("public-response", "requests-in-full", in_full));
     let of_probes = PublicRequest::SurveyProbes { of: AccessPoint([7; 32]), survey: survey().id() };
     let opted_out = statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt).key;
     add(Sample::new("public-request", "opt-out", PublicRequest::OptOut(opted_out.clone(), true)));
@@ -388,6 +395,7 @@ fn request(request: &Request) -> &'static str {
         Request::Why(_) => "why",
         Request::KeepRecord(_) => "keep-record",
         Request::Records(_) => "records",
+        Request::CompareRecord(_) => "compare-record",
         Request::Distinct(_) => "distinct",
         Request::SurveyProbes(_) => "survey-probes",
         Request::ProbeTurn(_) => "probe-turn",
@@ -465,6 +473,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("", Request::Why("a.ke".to_owned())),
         ("", Request::KeepRecord(Box::new(record_parcel()))),
         ("", Request::Records(Box::new(RecordsQuery { owners: vec![AccessPoint([7; 32])], query: requests_query() }))),
+        ("", Request::CompareRecord(RecordRange { from: 496_300, until: 497_000, digest: 0x0102_0304_0506_0708 })),
         ("", Request::SendClaims(vec![WantedPart { part: MapPart::WHOLE, after: Some(net()), has: vec![digest()] }])),
     ];
     all.extend(ballots.into_iter().map(|(name, request)| (name, Request::Ballot(Box::new(request)))));
@@ -517,6 +526,17 @@ fn record_told() -> RecordTold {
         hours: vec![recorded_hour()],
         gap: Some(RecordGap::Nearby),
     }
+}
+
+fn requests_missing() -> RequestsMissing {
+    let all = [RecordMissing::NotKept, RecordMissing::NotNeeded, RecordMissing::TooRecent, RecordMissing::TooMany, RecordMissing::NoAnswer];
+    let unknown = all.into_iter().zip(7..).map(|(record, number)| UnknownMember {
+        access_point: AccessPoint([number; 32]),
+        was_asked: record != RecordMissing::NotKept,
+        gone_at: (record == RecordMissing::NotKept).then_some(WallTime(1_790_000_200_000)),
+        record,
+    });
+    RequestsMissing { unknown: unknown.collect(), unanswered: vec![AccessPoint([9; 32])] }
 }
 
 /// Its hour is so short that it is not compressed: the bytes of zstd may differ between its versions.
@@ -593,6 +613,7 @@ fn response(response: &Response) -> &'static str {
         Response::Why(_) => "why",
         Response::RecordKept(_) => "record-kept",
         Response::Records(_) => "records",
+        Response::RecordHours(_) => "record-hours",
         Response::Distinct(_) => "distinct",
         Response::RowsCompared(_) => "rows-compared",
         Response::ServerRows(_) => "server-rows",
@@ -652,6 +673,8 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("", Response::Why(r#"{"asked":"a.ke"}"#.to_owned())),
         ("", Response::RecordKept([497_000, 497_001, 497_003].into_iter().collect())),
         ("", Response::Records(vec![recorded_requests(None), recorded_requests(Some(RecordGap::TooRecent))])),
+        ("", Response::RecordHours(Some(vec![(496_999, 9), (497_000, u64::MAX)]))),
+        ("-same", Response::RecordHours(None)),
         ("", Response::Distinct(Some(Box::new(distinct_sets())))),
         ("-as-known", Response::Distinct(None)),
         ("", Response::SurveyProbes(Some(Box::new(survey_probes())))),

@@ -3,11 +3,11 @@
 //! Each hour is a value of its own in the state database; beside them there is an index for each member.
 
 use crate::io::store::{Store, StoreError};
-use nearcrawl_core::request_record::{Due, KeepRecordError, MAX_ALL_BYTES, MAX_RECORDS, RecordIndex};
+use nearcrawl_core::request_record::{Due, KeepRecordError, MAX_ALL_BYTES, MAX_HOURS_SENT, MAX_RECORDS, RecordIndex};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    request_hour::RequestHour,
-    request_record::{Record, RecordParcel, RecordedRequests},
+    request_hour::{RequestHour, mark_of},
+    request_record::{HourMarks, Record, RecordParcel, RecordRange, RecordedRequests},
     requests_made::RequestsQuery,
     spans::Spans,
     time::WallTime,
@@ -17,9 +17,6 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 use tokio::sync::Mutex;
-
-/// Hours that one member may send at a time: each may unpack to 8 MiB.
-const MAX_HOURS_SENT: usize = 8;
 
 /// The name of the list of members of whom there is an index.
 const OWNERS: &str = "record-owners";
@@ -67,11 +64,18 @@ impl KeptRecords {
         let owners = store.meta_get(OWNERS).await?.and_then(|bytes| postcard::from_bytes::<Vec<AccessPoint>>(&bytes).ok());
         for owner in owners.into_iter().flatten().chain([me]) {
             // An index that cannot be read is as good as none: its hours are written anew, or stay until the state is removed.
-            let index = store.meta_get(&index_name(owner)).await?.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+            let index = store.meta_get(&index_name(owner)).await?.and_then(|bytes| RecordIndex::read(&bytes));
             indexes.insert(owner, index.unwrap_or_default());
         }
         let own: &mut RecordIndex = indexes.entry(me).or_default();
         let goes_on = own.goes_on.take();
+        // An earlier release stored none. Those of copies come with what is sent.
+        for hour in own.unmarked() {
+            match store.meta_get(&hour_name(me, hour)).await? {
+                Some(packed) => drop(own.marks.insert(hour, mark_of(&packed))),
+                None => drop(own.hours.remove(&hour)),
+            }
+        }
         let values = vec![(index_name(me), Some(encoded(own)?)), (OWNERS.to_owned(), Some(encoded(&indexes.keys().collect::<Vec<_>>())?))];
         store.meta_put_all(values).await?;
         let bytes = indexes.values().map(RecordIndex::bytes).sum();
@@ -107,7 +111,7 @@ impl KeptRecords {
         let mut values = Vec::new();
         for hour in &due.hours {
             let packed = hour.pack();
-            own.stored(hour.hour, packed.len());
+            own.stored(hour.hour, &packed);
             values.push((hour_name(self.me, hour.hour), Some(packed)));
         }
         own.covered.add(due.covered.0, due.covered.1);
@@ -167,15 +171,19 @@ impl KeptRecords {
         }
         let before = indexes.get(&from).cloned().unwrap_or_default();
         let room = MAX_ALL_BYTES.saturating_sub(total);
+        let mut stored = BTreeMap::new();
+        for hour in different.iter().filter(|hour| before.hours.contains_key(hour)) {
+            stored.extend(self.store.meta_get(&hour_name(from, *hour)).await?.map(|packed| (*hour, packed)));
+        }
         // Few bytes may unpack to many: the loop does not wait for that.
-        let (mut index, sent) = (before.clone(), parcel);
-        let read = tokio::task::spawn_blocking(move || index.take(&sent, now, room).map(|()| (index, sent))).await;
-        let (index, parcel) = read.map_err(|why| StoreError::Io(why.to_string()))??;
+        let mut index = before.clone();
+        let read = tokio::task::spawn_blocking(move || index.take(&parcel, &stored, now, room).map(|taken| (index, taken))).await;
+        let (index, taken) = read.map_err(|why| StoreError::Io(why.to_string()))??;
         let has = index.hours.keys().copied().collect();
-        if index == before && parcel.hours.is_empty() {
+        if index == before && taken.is_empty() {
             return Ok(has);
         }
-        let mut values: Vec<_> = parcel.hours.into_iter().map(|(hour, packed)| (hour_name(from, hour), Some(packed))).collect();
+        let mut values: Vec<_> = taken.into_iter().map(|(hour, packed)| (hour_name(from, hour), Some(packed))).collect();
         values.push((index_name(from), Some(encoded(&index)?)));
         if is_new {
             values.push((OWNERS.to_owned(), Some(encoded(&indexes.keys().chain([&from]).collect::<Vec<_>>())?)));
@@ -202,19 +210,23 @@ impl KeptRecords {
         Some(Record { covered: &index.covered, asked: &index.asked, hours: &hours }.answer(owner, query, final_until))
     }
 
-    /// Our own record as a replica is to have it that has these hours; and whether that is all that it lacks.
-    pub async fn parcel(&self, final_hours: u32, has: Option<&Spans>) -> (RecordParcel, bool) {
-        let index = self.indexes.lock().await.get(&self.me).cloned().unwrap_or_default();
-        let mut parcel = index.parcel(final_hours);
-        let lacking = index.lacking(final_hours, has.unwrap_or(&Spans::default()));
-        // Of a replica of which it is not known yet what it has, that is asked first.
-        let fitting = if has.is_some() { index.fitting(&lacking) } else { 0 };
-        let fitting = fitting.min(MAX_HOURS_SENT);
-        for hour in lacking.iter().take(fitting) {
-            if let Ok(Some(packed)) = self.store.meta_get(&hour_name(self.me, *hour)).await {
-                parcel.hours.push((*hour, packed));
-            }
+    /// Which hours in this range are here of a member's record; none if they are those that it has.
+    pub async fn compared(&self, owner: AccessPoint, with: &RecordRange) -> Option<HourMarks> {
+        let indexes = self.indexes.lock().await;
+        indexes.get(&owner).map_or_else(|| Some(Vec::new()), |index| index.compared(with))
+    }
+
+    /// What is stored of our own record besides its hours.
+    pub async fn own(&self) -> RecordIndex {
+        self.indexes.lock().await.get(&self.me).cloned().unwrap_or_default()
+    }
+
+    /// These hours of our own record, packed, as far as they can be read.
+    pub async fn own_packed(&self, hours: &[u32]) -> Vec<(u32, Vec<u8>)> {
+        let mut packed = Vec::new();
+        for hour in hours {
+            packed.extend(self.store.meta_get(&hour_name(self.me, *hour)).await.ok().flatten().map(|bytes| (*hour, bytes)));
         }
-        (parcel, fitting == lacking.len())
+        packed
     }
 }

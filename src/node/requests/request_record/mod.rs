@@ -1,28 +1,30 @@
 //! Record of this access point's requests, which outlasts its log of requests and the access point itself.
 //!
 //! It has some bytes for each server and hour ([`RequestHour`](nearcrawl_model::request_hour::RequestHour)), is stored every five minutes and
-//! kept for 30 days. Once an hour the replicas of our journals get what is new, and keep it as long. So any member can have it told what was
-//! asked, also when we are gone.
+//! kept for 30 days. Every ten minutes the replicas of our journals get what is new, and keep it as long. So any member can have it told
+//! what was asked, also when we are gone.
 
 mod kept;
 
 use crate::io::{
     request_log::RequestLine,
     store::{Store, StoreError},
+    swarm::SwarmMeter,
 };
 use crate::node::{
     clock,
     transfers::peer_transfers::{self, PeerQuestion},
 };
 use kept::{KeepError, KeptRecords};
-use nearcrawl_core::request_record::{
-    Deliveries, KeepRecordError, MAX_ALL_BYTES, MAX_PARCELS, MAX_RECORDS, OpenHours, final_hours, first_kept,
+use nearcrawl_core::{
+    record_deliveries::{Deliveries, Delivery, SentHour},
+    request_record::{KeepRecordError, MAX_ALL_BYTES, MAX_RECORDS, OpenHours, final_hours, first_kept},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
     message::{Request, Response},
-    request_hour::{AskedServer, HOUR, slot_of},
-    request_record::{RecordParcel, RecordedRequests, RecordsQuery},
+    request_hour::{AskedServer, HOUR, mark_of, slot_of},
+    request_record::{RecordParcel, RecordRange, RecordedRequests, RecordsQuery},
     spans::Spans,
     time::{Now, WallTime},
     view::LimitView,
@@ -41,7 +43,7 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-/// How often it is looked what is to be stored and sent.
+/// How often it is looked what is to be stored and sent, at least.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Hours that are told of in one answer, of all members together: it is to fit into a message.
@@ -167,22 +169,26 @@ impl RequestRecord {
         }
     }
 
-    /// Stores and sends what is due, as long as the process runs.
-    pub async fn serve(self, asking: mpsc::Sender<PeerQuestion>) {
-        let mut timer = interval(LOOK_EVERY);
+    /// Stores and sends what is due, as long as the process runs: what is new is sent so often.
+    pub async fn serve(self, asking: mpsc::Sender<PeerQuestion>, copies_every: Duration, meter: Option<Arc<SwarmMeter>>) {
+        let mut timer = interval(LOOK_EVERY.min(copies_every));
         timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut deliveries, mut stored, mut expired) = (Deliveries::default(), None, None);
+        let every = u64::try_from(copies_every.as_millis()).unwrap_or(u64::MAX);
+        let (mut deliveries, mut stored, mut expired) = (Deliveries::new(every), None, None);
+        // What is to be sent is stored before.
+        let mut store_again = clock::now().moment;
         loop {
             timer.tick().await;
             let now = clock::now();
             let slot = slot_of(now.wall);
-            if stored != Some(slot) {
+            if stored != Some(slot) || now.moment >= store_again {
                 stored = self.store(now.wall).await.then_some(slot);
+                store_again = now.moment.after(every);
             }
             expired = self.expire(now.wall, expired).await;
-            // What is final was stored before it is sent.
             if stored == Some(slot) {
-                self.send(now, &asking, &mut deliveries).await;
+                let saves = meter.as_ref().is_some_and(|meter| meter.is_spent());
+                self.send(now, &asking, &mut deliveries, saves).await;
             }
         }
     }
@@ -199,29 +205,58 @@ impl RequestRecord {
         Some(first)
     }
 
-    /// Sends replicas what they lack.
-    async fn send(&self, now: Now, asking: &mpsc::Sender<PeerQuestion>, deliveries: &mut Deliveries) {
-        let (replicas, upto) = (locked(&self.0.replicas).clone(), final_hours(now.wall));
-        for (member, has) in deliveries.due(&replicas, upto, now.moment) {
-            let has = self.send_to(member, has, upto, asking).await;
-            deliveries.answered(member, upto, has, now.moment);
+    /// Sends replicas what they lack; of what goes on nothing if bytes are to be saved.
+    async fn send(&self, now: Now, asking: &mpsc::Sender<PeerQuestion>, deliveries: &mut Deliveries, saves: bool) {
+        let replicas = locked(&self.0.replicas).clone();
+        for member in deliveries.due(&replicas, now.moment) {
+            loop {
+                let own = self.0.kept.own().await;
+                let Some(delivery) = deliveries.next(member, &own, now, saves) else { break };
+                match delivery {
+                    Delivery::Compare(range) => {
+                        let told = match peer_transfers::ask(asking, member, Request::CompareRecord(range)).await {
+                            Some(Response::RecordHours(told)) => Some(told),
+                            _ => None,
+                        };
+                        deliveries.compared(member, &own, told, now);
+                    }
+                    Delivery::Hours(hours, parcel) => {
+                        let (sent, kept) = self.send_hours(member, &hours, parcel, asking).await;
+                        match kept {
+                            Some(kept) => deliveries.kept(member, &own, &sent, &kept, now),
+                            None => deliveries.failed(member, now.moment),
+                        }
+                    }
+                }
+            }
         }
     }
 
-    /// Sends a replica a few messages. One of which it is not known yet what it has is asked first. Returns what it has then.
-    async fn send_to(&self, member: AccessPoint, has: Spans, upto: u32, asking: &mpsc::Sender<PeerQuestion>) -> Option<Spans> {
-        let mut has = (!has.is_empty()).then_some(has);
-        for _ in 0..MAX_PARCELS {
-            let (parcel, is_all) = self.0.kept.parcel(upto, has.as_ref()).await;
-            match peer_transfers::ask(asking, member, Request::KeepRecord(Box::new(parcel))).await {
-                Some(Response::RecordKept(kept)) => has = Some(kept),
-                _ => return None,
-            }
-            if is_all {
-                break;
-            }
+    /// Sends a replica hours. Returns what was sent, and which hours it has then; none if it did not answer.
+    async fn send_hours(
+        &self,
+        member: AccessPoint,
+        hours: &[u32],
+        mut parcel: RecordParcel,
+        asking: &mpsc::Sender<PeerQuestion>,
+    ) -> (Vec<SentHour>, Option<Spans>) {
+        parcel.hours = self.0.kept.own_packed(hours).await;
+        if parcel.hours.len() < hours.len() {
+            // It would say no of what cannot be read here.
+            (parcel.covered, parcel.asked) = (Spans::default(), Spans::default());
         }
-        has
+        let sent = |(hour, packed): &(u32, Vec<u8>)| (*hour, mark_of(packed), u32::try_from(packed.len()).unwrap_or(u32::MAX));
+        let sent = parcel.hours.iter().map(sent).collect();
+        let kept = match peer_transfers::ask(asking, member, Request::KeepRecord(Box::new(parcel))).await {
+            Some(Response::RecordKept(kept)) => Some(kept),
+            _ => None,
+        };
+        (sent, kept)
+    }
+
+    /// Which hours of its record a member is told to have here.
+    pub async fn compare(&self, from: AccessPoint, range: &RecordRange) -> Response {
+        Response::RecordHours(self.0.kept.compared(from, range).await)
     }
 
     /// Keeps what a member sent of its record; none if it is to come again.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::io::{request_log::RequestKind, store::StoreConfig};
 use nearcrawl_model::{
+    request_hour::{RequestHour, hour_of},
     request_record::RecordGap,
     requests_made::{RequestsQuery, Verdict},
 };
@@ -45,9 +46,15 @@ async fn told(record: &RequestRecord, owner: AccessPoint, at: WallTime) -> Optio
 async fn replica(record: RequestRecord, mut asked: mpsc::Receiver<PeerQuestion>) -> (usize, usize) {
     let (mut messages, mut hours) = (0, 0);
     while let Some(PeerQuestion { request, reply, .. }) = asked.recv().await {
-        let Request::KeepRecord(parcel) = request else { panic!("{request:?}") };
-        (messages, hours) = (messages + 1, hours + parcel.hours.len());
-        let answer = record.keep(ap(1), *parcel).await;
+        messages += 1;
+        let answer = match request {
+            Request::CompareRecord(range) => Some(record.compare(ap(1), &range).await),
+            Request::KeepRecord(parcel) => {
+                hours += parcel.hours.len();
+                record.keep(ap(1), *parcel).await
+            }
+            other => panic!("{other:?}"),
+        };
         let _ = reply.send(answer);
     }
     (messages, hours)
@@ -74,9 +81,9 @@ async fn a_record_outlasts_restarts_and_its_replica_tells_of_it_when_its_owner_i
     let copies = RequestRecord::begin(open(there.path()), ap(2), true).await.unwrap();
     let serving = tokio::spawn(replica(copies.clone(), asked));
     record.replicas([ap(2)].into());
-    let (mut deliveries, now) = (Deliveries::default(), clock::now());
-    record.send(now, &asking, &mut deliveries).await;
-    record.send(now, &asking, &mut deliveries).await;
+    let (mut deliveries, now) = (Deliveries::new(600_000), clock::now());
+    record.send(now, &asking, &mut deliveries, false).await;
+    record.send(now, &asking, &mut deliveries, false).await;
     drop((asking, record));
     assert_eq!(serving.await.unwrap(), (2, 1), "asked what it has, then sent it, once");
     let copy = told(&copies, ap(1), at).await.unwrap();
@@ -90,14 +97,44 @@ async fn what_is_no_record_and_what_is_over_is_not_kept() {
     let directory = tempfile::tempdir().unwrap();
     let record = RequestRecord::begin(open(directory.path()), ap(2), false).await.unwrap();
     let parcel = |hours| RecordParcel { covered: Spans::default(), asked: Spans::default(), hours };
-    let hour = nearcrawl_model::request_hour::hour_of(ago(5));
+    let hour = hour_of(ago(5));
     let refused = record.keep(ap(1), parcel(vec![(hour, vec![1, 2, 3])])).await;
     assert!(matches!(refused, Some(Response::Refused(_))), "{refused:?}");
     assert_eq!(record.refusals()[1].1, 1);
-    let fine = nearcrawl_model::request_hour::RequestHour::new(hour);
+    let fine = RequestHour::new(hour);
     let kept = record.keep(ap(1), parcel(vec![(hour, fine.pack())])).await;
     assert_eq!(kept, Some(Response::RecordKept([hour].into_iter().collect())));
     assert_eq!(record.limits()[1].used, 2, "its own and this one");
     record.0.kept.expire(hour + 1).await.unwrap();
     assert!(record.limits()[1].used == 1 && told(&record, ap(1), ago(5)).await.is_none());
+}
+
+#[tokio::test]
+async fn a_replica_keeps_what_a_later_copy_of_an_hour_leaves_out_and_knows_which_copy_came_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = ago(5);
+    let asked = |address: &str| AskedServer { at, address: address.parse().unwrap(), rule: "link", host: "a.ke".parse().ok(), bytes: 9 };
+    let hour = |address| {
+        let mut hour = RequestHour::new(hour_of(at));
+        hour.add(&asked(address));
+        hour.pack()
+    };
+    let store = open(directory.path());
+    let record = RequestRecord::begin(store.clone(), ap(2), true).await.unwrap();
+    let (first, later) = (hour("192.0.2.1"), hour("192.0.2.2"));
+    for packed in [&first, &later] {
+        let parcel = RecordParcel { hours: vec![(hour_of(at), packed.clone())], ..RecordParcel::default() };
+        assert!(matches!(record.keep(ap(1), parcel).await, Some(Response::RecordKept(_))));
+    }
+    assert_eq!(told(&record, ap(1), at).await.unwrap().verdict, Verdict::Yes, "its owner cannot take it back");
+    let range = |digest| RecordRange { from: 0, until: hour_of(at) + 1, digest };
+    let marks = vec![(hour_of(at), mark_of(&later))];
+    assert_eq!(record.compare(ap(1), &range(0)).await, Response::RecordHours(Some(marks.clone())));
+    let digest = nearcrawl_model::request_hour::digest_of(marks.into_iter());
+    assert_eq!(record.compare(ap(1), &range(digest)).await, Response::RecordHours(None));
+    assert_eq!(record.compare(ap(3), &range(digest)).await, Response::RecordHours(Some(Vec::new())));
+    store.close().await;
+    drop((record, store));
+    let record = RequestRecord::begin(open(directory.path()), ap(2), true).await.unwrap();
+    assert_eq!(told(&record, ap(1), at).await.unwrap().verdict, Verdict::Yes);
 }

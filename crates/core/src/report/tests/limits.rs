@@ -8,7 +8,7 @@ use crate::{
 use nearcrawl_model::{
     journal::{Arrival, JournalKey},
     message::HandOff,
-    request_record::RecordParcel,
+    request_record::{RecordParcel, RecordRange},
     spans::Spans,
 };
 
@@ -48,7 +48,8 @@ fn without_room_on_the_disk_no_copies_are_kept_for_others_and_it_is_said_why_not
     let keep = |played: &mut Played| {
         let none = Spans::default();
         let parcel = RecordParcel { covered: none.clone(), asked: none, hours: Vec::new() };
-        for request in [Request::Keep(Vec::new()), Request::KeepRecord(Box::new(parcel))] {
+        let compare = Request::CompareRecord(RecordRange { from: 1, until: 2, digest: 3 });
+        for request in [Request::Keep(Vec::new()), Request::KeepRecord(Box::new(parcel)), compare] {
             played.crawler.handle(played.now, Event::Asked { from: member(2), ticket: Ticket(9_999), request });
         }
         let commands: Vec<_> = std::iter::from_fn(|| played.crawler.next_command()).collect();
@@ -56,6 +57,9 @@ fn without_room_on_the_disk_no_copies_are_kept_for_others_and_it_is_said_why_not
         let is_no = |command: &&Command| matches!(command, Command::Peers(PeerCommand::Answer { response: Response::NoRoom, .. }));
         let refused = commands.iter().filter(is_no).count();
         assert_eq!(keeps, usize::from(refused == 0), "the copy of a record of requests");
+        let compares =
+            |command: &Command| matches!(command, Command::Record { order: RecordOrder::Compare(from, _), .. } if *from == member(2));
+        assert!(commands.iter().any(compares), "what is here is told in any case");
         refused
     };
     assert_eq!(keep(&mut played), 1, "there is little room for records, and none for whoever owns nothing");
