@@ -103,10 +103,10 @@ impl Places {
     async fn read<T: Sums>(&self) -> Option<(T, Millis)> {
         let by_user = self.file.as_ref().and_then(|file| file.read::<T>(&self.question, clock::now()));
         let told = match &self.daemon {
-            Some(daemon) => daemon.get::<Option<KeptSumsView>>("/api/sums", &[("question", &self.question)]).await.ok().flatten(),
+            Some(daemon) => daemon.get::<KeptSumsView>("/api/sums", &[("question", &self.question)]).await.ok(),
             None => None,
         };
-        let by_daemon = told.and_then(|told| Some((serde_json::from_value::<T>(told.sums).ok()?, told.age_ms)));
+        let by_daemon = told.and_then(|told| Some((serde_json::from_value::<T>(told.sums).ok()?, told.age_ms?)));
         by_user.into_iter().chain(by_daemon).min_by_key(|(_, age)| *age)
     }
 

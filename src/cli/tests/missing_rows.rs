@@ -109,7 +109,7 @@ impl Daemon {
 
     async fn sums(State(daemon): State<Arc<Daemon>>, Query(query): Query<BTreeMap<String, String>>) -> Json<Value> {
         let kept = daemon.kept.lock().unwrap().get(&query["question"]).cloned();
-        Json(kept.map_or(Value::Null, |sums| json!({"age_ms": 5_000, "sums": sums})))
+        Json(kept.map_or(json!({"age_ms": null, "sums": null}), |sums| json!({"age_ms": 5_000, "sums": sums})))
     }
 
     async fn keep(State(daemon): State<Arc<Daemon>>, Json(body): Json<SumsBody>) -> Json<Value> {

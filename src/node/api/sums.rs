@@ -113,12 +113,12 @@ pub struct SumsQuery {
     question: String,
 }
 
-/// Sums that somebody gave.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+/// Sums that somebody gave, if anybody did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct KeptSumsView {
-    /// How long ago all rows were there.
-    pub age_ms: Millis,
-    /// What was given.
+    /// How long ago all rows were there; null if there are no sums.
+    pub age_ms: Option<Millis>,
+    /// What was given; null if there are none.
     #[schema(value_type = Object)]
     pub sums: Value,
 }
@@ -135,13 +135,14 @@ pub struct SumsBody {
 }
 
 /// The last sums over rows that a command gave for this question while all rows were there, for ten minutes: they answer while rows are
-/// missing. Null if there are none.
+/// missing.
 #[utoipa::path(get, path = "/api/sums", params(SumsQuery),
-    responses((status = 200, body = Option<KeptSumsView>), (status = 400, body = ErrorView), (status = 500, body = ErrorView)))]
-pub async fn sums(State(context): State<Context>, asked: Asked<SumsQuery>) -> Result<Json<Option<KeptSumsView>>, RequestError> {
+    responses((status = 200, body = KeptSumsView), (status = 400, body = ErrorView), (status = 500, body = ErrorView)))]
+pub async fn sums(State(context): State<Context>, asked: Asked<SumsQuery>) -> Result<Json<KeptSumsView>, RequestError> {
     let question = read(asked)?.question;
     let kept = context.local.kept_sums.of(&question, clock::now().moment);
-    Ok(Json(kept.and_then(|(sums, age_ms)| Some(KeptSumsView { age_ms, sums: serde_json::from_str(&sums).ok()? }))))
+    let told = kept.and_then(|(sums, age)| Some(KeptSumsView { age_ms: Some(age), sums: serde_json::from_str(&sums).ok()? }));
+    Ok(Json(told.unwrap_or_default()))
 }
 
 /// Keeps sums over rows for ten minutes: of the 64 latest questions, and 16 MiB together. The answer is how many are kept.

@@ -321,12 +321,13 @@ async fn seeds_are_taken_in_or_named_with_the_reason() {
 async fn sums_that_one_gives_are_told_to_all_who_ask_the_same() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let give = async |body: Value| client().post(node.url("/api/sums")).json(&body).send().await.unwrap().status();
-    assert_eq!(get::<Value>(&node, "/api/sums?question=a%20b").await, Value::Null);
+    let none = super::KeptSumsView::default();
+    assert_eq!(get::<super::KeptSumsView>(&node, "/api/sums?question=a%20b").await, none);
     let sums = serde_json::json!({ "servers": 9 });
     assert_eq!(give(serde_json::json!({ "question": "a b", "sums": sums })).await, StatusCode::OK);
-    let kept: super::KeptSumsView = get::<Option<_>>(&node, "/api/sums?question=a%20b").await.unwrap();
-    assert!(kept.sums == sums && kept.age_ms < 60_000, "{kept:?}");
-    assert_eq!(get::<Value>(&node, "/api/sums?question=a").await, Value::Null);
+    let kept: super::KeptSumsView = get(&node, "/api/sums?question=a%20b").await;
+    assert!(kept.sums == sums && kept.age_ms.is_some_and(|age| age < 60_000), "{kept:?}");
+    assert_eq!(get::<super::KeptSumsView>(&node, "/api/sums?question=a").await, none);
     for body in [
         serde_json::json!({ "question": "", "sums": sums }),
         serde_json::json!({ "question": "x".repeat(1_025), "sums": sums }),
