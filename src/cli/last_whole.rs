@@ -1,36 +1,27 @@
 //! The last whole sums over rows answer while rows are missing, as the last consistent totals do.
 //!
 //! While a dead member's subnets are taken over nobody has their rows. Rows are summed by who asks for them: so it keeps what they came to
-//! when all were there, in the cache directory of its user, with a file for each question. They answer for [`KEPT`] at most, then the
-//! newest do.
+//! when all were there, in the cache directory of its user ([`super::kept_files`]), and gives it to the daemon that it asked, where it may
+//! change something. So whoever asks that daemon next is told them, too. They answer for [`KEPT`](nearcrawl_core::report::KEPT) at most, then
+//! the newest do.
 
 use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
+    kept_files::KeptFile,
     owners::Source,
 };
-use crate::{io::snapshot, node::clock};
-use nearcrawl_core::report::KEPT;
-use nearcrawl_model::{
-    summary::{Counts, SwarmResults},
-    time::{Millis, WallTime},
-    view::Age,
+use crate::node::{
+    api::{KeptSumsView, SumsBody},
+    clock,
 };
+use nearcrawl_model::{time::Millis, view::Age};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::{
-    cmp::Reverse,
-    env, fs,
-    hash::{DefaultHasher, Hash, Hasher},
+    env,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
 };
-
-/// Questions whose sums are kept at once: beyond that the oldest are removed.
-const MAX_KEPT: usize = 32;
-
-/// The longest sums that are kept, in bytes.
-const MAX_BYTES: usize = 16 << 20;
 
 /// How old sums are that answer in place of the newest, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,23 +49,15 @@ impl Standing {
 pub trait Sums: Serialize + DeserializeOwned {
     /// Whose rows are missing, and why.
     fn missing(&self) -> &[String];
-    /// The sums over all servers.
-    fn total(&self) -> &Counts;
+    /// Whether any of the sums over all servers is less than in those.
+    fn is_less_than(&self, than: &Self) -> bool;
     /// Where they say how old they are.
     fn standing(&mut self) -> &mut Standing;
 }
 
-/// What is in a file.
-#[derive(Serialize, Deserialize)]
-struct Kept<T> {
-    question: String,
-    at: WallTime,
-    sums: T,
-}
-
 /// A question that rows answer, whom it is asked of, and where answers are kept.
 pub struct OfRows<'a> {
-    /// The directory; nothing is kept if there is none.
+    /// The directory; nothing is kept there if there is none.
     pub directory: Option<&'a Path>,
     /// What is asked, so that other questions are told apart.
     pub what: String,
@@ -91,16 +74,62 @@ pub fn of_user() -> Option<PathBuf> {
     Some(cache.join(env!("CARGO_PKG_NAME")).join("sums"))
 }
 
+/// Where the sums of a question are kept: with this user, and at the daemon that is asked.
+struct Places {
+    question: String,
+    file: Option<KeptFile>,
+    daemon: Option<ApiClient>,
+}
+
+impl Places {
+    /// None if nobody says which swarm is asked.
+    async fn of(question: &OfRows<'_>) -> Option<Places> {
+        let daemon = if question.member.is_none() { Some(ApiClient::new(question.api).ok()?) } else { None };
+        let of = match (question.member, &daemon) {
+            // Without its key another one may be found at the address the next time.
+            (Some(member), _) => member.trim().rsplit_once("/p2p/").map(|(_, key)| key.to_owned())?,
+            (None, Some(daemon)) => {
+                let status: Value = daemon.get("/api/status", &[]).await.ok()?;
+                format!("{} {}", status["swarm"], status["access_point"])
+            }
+            (None, None) => return None,
+        };
+        let question_text = format!("{} {of} {}", env!("CARGO_PKG_VERSION"), question.what);
+        let file = question.directory.map(|directory| KeptFile::of(directory, &question_text));
+        Some(Places { question: question_text, file, daemon })
+    }
+
+    /// The youngest sums that are kept and may still answer, and how old they are.
+    async fn read<T: Sums>(&self) -> Option<(T, Millis)> {
+        let by_user = self.file.as_ref().and_then(|file| file.read::<T>(&self.question, clock::now()));
+        let told = match &self.daemon {
+            Some(daemon) => daemon.get::<KeptSumsView>("/api/sums", &[("question", &self.question)]).await.ok(),
+            None => None,
+        };
+        let by_daemon = told.and_then(|told| Some((serde_json::from_value::<T>(told.sums).ok()?, told.age_ms?)));
+        by_user.into_iter().chain(by_daemon).min_by_key(|(_, age)| *age)
+    }
+
+    /// Keeps them. What cannot be kept does not answer later; now it does.
+    async fn keep<T: Sums>(&self, sums: &T) {
+        if let Some(file) = &self.file {
+            let _ = file.keep(&self.question, sums, clock::now());
+        }
+        if let (Some(daemon), Ok(sums)) = (&self.daemon, serde_json::to_value(sums)) {
+            let body = SumsBody { question: self.question.clone(), sums };
+            let _: Result<Value, CommandError> = daemon.post("/api/sums", &body).await;
+        }
+    }
+}
+
 /// Answers with these sums, which are kept if they are whole, or with the last whole ones.
 pub async fn last_whole<T: Sums>(question: OfRows<'_>, newest: Result<T, CommandError>) -> Result<T, CommandError> {
-    let Some(directory) = question.directory else { return newest };
-    let Some(asked) = whole_question(&question).await else { return newest };
-    let (file, now) = (directory.join(name_of(&asked)), clock::now().wall);
-    let kept = read::<T>(&file, &asked, now);
+    let Some(places) = Places::of(&question).await else { return newest };
+    let kept = places.read::<T>().await;
     let why = match &newest {
         Ok(sums) if !sums.missing().is_empty() => Some(format!("servers are missing: {}", sums.missing().join("; "))),
         // Owners may be about to read what came to them: sums that fell meanwhile lack it.
-        Ok(sums) if kept.as_ref().is_some_and(|(kept, _)| sums.total().is_less_than(kept.total())) => changing(&question).await,
+        Ok(sums) if kept.as_ref().is_some_and(|(kept, _)| sums.is_less_than(kept)) => changing(&question).await,
         // Whoever sums for a daemon that has answered; a member over the network may be away, and then nothing is known.
         Err(failure) if failure.exit == Exit::Unavailable && question.member.is_none() => Some(failure.message.clone()),
         Ok(_) | Err(_) => None,
@@ -113,69 +142,23 @@ pub async fn last_whole<T: Sums>(question: OfRows<'_>, newest: Result<T, Command
         (Some(_), None) => newest,
         (None, _) => {
             if let Ok(sums) = &newest {
-                // What cannot be kept does not answer later; now it does.
-                let _ = keep(directory, &file, &Kept { question: asked, at: now, sums });
+                places.keep(sums).await;
             }
             newest
         }
     }
 }
 
-/// The question with what tells swarms and builds apart; none if the daemon does not answer.
-async fn whole_question(question: &OfRows<'_>) -> Option<String> {
-    let of = match question.member {
-        // Without its key another one may be found at the address the next time.
-        Some(member) => member.trim().rsplit_once("/p2p/").map(|(_, key)| key.to_owned())?,
-        None => {
-            let status: Value = ApiClient::new(question.api).ok()?.get("/api/status", &[]).await.ok()?;
-            format!("{} {}", status["swarm"], status["access_point"])
-        }
-    };
-    Some(format!("{} {of} {}", env!("CARGO_PKG_VERSION"), question.what))
-}
-
 /// Why sums may lack what changes hands; none if nothing does.
 async fn changing(question: &OfRows<'_>) -> Option<String> {
     let mut source = Source::of(question.member, question.api.api.as_deref()).await.ok()?;
-    let SwarmResults { consistent_age_ms, in_transition_text, .. } = source.totals().await.ok()?;
-    consistent_age_ms.map(|_| in_transition_text.unwrap_or_else(|| "subnets change hands".to_owned()))
-}
-
-fn name_of(question: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    question.hash(&mut hasher);
-    format!("{:016x}.json", hasher.finish())
-}
-
-/// What is kept of the question, and how old it is; none if that is too old.
-fn read<T: Sums>(file: &Path, question: &str, now: WallTime) -> Option<(T, Millis)> {
-    let kept: Kept<T> = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    let age = now.0.checked_sub(kept.at.0).filter(|age| *age <= KEPT && kept.question == question)?;
-    Some((kept.sums, age))
-}
-
-fn keep<T: Serialize>(directory: &Path, file: &Path, kept: &Kept<T>) -> Option<()> {
-    let bytes = serde_json::to_vec(kept).ok().filter(|bytes| bytes.len() <= MAX_BYTES)?;
-    fs::create_dir_all(directory).ok()?;
-    snapshot::write(file, &bytes).ok()?;
-    tidy(directory, file)
-}
-
-/// Removes what is too old to answer, and the oldest beyond the limit, but not what was written just now.
-fn tidy(directory: &Path, written: &Path) -> Option<()> {
-    let changed = |entry: fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
-    let mut files: Vec<(SystemTime, PathBuf)> = fs::read_dir(directory).ok()?.filter_map(|entry| changed(entry.ok()?)).collect();
-    files.sort_unstable_by_key(|(at, path)| Reverse((path == written, *at)));
-    let is_old = |at: &SystemTime| at.elapsed().is_ok_and(|age| age > Duration::from_millis(KEPT));
-    for (_, path) in files.iter().enumerate().filter(|(place, (at, _))| *place >= MAX_KEPT || is_old(at)).map(|(_, file)| file) {
-        let _ = fs::remove_file(path);
-    }
-    Some(())
+    source.in_transition().await.map(|(_, why)| why)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nearcrawl_model::summary::Counts;
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     struct Servers {
@@ -189,8 +172,8 @@ mod tests {
             &self.missing
         }
 
-        fn total(&self) -> &Counts {
-            &self.total
+        fn is_less_than(&self, than: &Servers) -> bool {
+            self.total.is_less_than(&than.total)
         }
 
         fn standing(&mut self) -> &mut Standing {
@@ -225,22 +208,5 @@ mod tests {
         assert_eq!(told(&at, "b", Ok(servers(3, &["x: silent"]))).await, Ok((3, false)), "another question");
         assert_eq!(told(&at, "a", Ok(servers(8, &[]))).await, Ok((8, false)), "nothing changes hands: it is less for another reason");
         assert_eq!(told(&at, "a", Ok(servers(3, &["x: silent"]))).await, Ok((8, true)));
-    }
-
-    #[test]
-    fn kept_sums_answer_for_ten_minutes_and_as_many_are_kept_as_may_be() {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |minutes: u64| WallTime(1_800_000_000_000 + minutes * 60_000);
-        for number in 0..MAX_KEPT + 3 {
-            let question = number.to_string();
-            let file = directory.path().join(name_of(&question));
-            keep(directory.path(), &file, &Kept { question, at: at(1), sums: servers(number as u64, &[]) }).unwrap();
-        }
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), MAX_KEPT);
-        let question = (MAX_KEPT + 2).to_string();
-        let file = directory.path().join(name_of(&question));
-        let read = |question: &str, now| read::<Servers>(&file, question, now).map(|(sums, age)| (sums.total.servers, age / 60_000));
-        assert_eq!((read(&question, at(1)), read(&question, at(11))), (Some((34, 0)), Some((34, 10))));
-        assert_eq!((read(&question, at(12)), read(&question, at(0)), read("another", at(1))), (None, None, None));
     }
 }

@@ -12,6 +12,7 @@ pub mod hierarchy;
 mod in_part;
 mod init;
 mod json;
+mod kept_files;
 pub mod lab;
 mod last_whole;
 mod log;
@@ -54,6 +55,7 @@ use nearcrawl_lab::demo::Ending;
 use std::{
     ffi::OsString,
     io::{self, Write},
+    path::PathBuf,
     process::ExitCode,
 };
 
@@ -200,8 +202,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return renamed::told(&arguments, &error).map_or_else(|| usage(&arguments, &error), |said| fail(&arguments, &said)),
     };
-    if let Command::Results(args) = &mut cli.command {
-        args.kept = last_whole::of_user();
+    if let Some(kept) = cli.command.keeps_sums() {
+        *kept = last_whole::of_user();
     }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -212,6 +214,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match performed.unwrap_or_else(|ended| Err(CommandError::new(Exit::Internal, ended.to_string()))) {
         Ok(text) => print(&text),
         Err(failure) => fail(&arguments, &failure),
+    }
+}
+
+impl Command {
+    /// Where sums over rows are kept, of a command that makes any.
+    fn keeps_sums(&mut self) -> Option<&mut Option<PathBuf>> {
+        match self {
+            Command::Results(args) => Some(&mut args.kept),
+            Command::Trend(args) => Some(&mut args.kept),
+            Command::Survey(survey::SurveyCommand::Show(args)) => Some(&mut args.kept),
+            _ => None,
+        }
     }
 }
 

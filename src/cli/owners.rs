@@ -82,6 +82,13 @@ impl Source {
         }
     }
 
+    /// How many servers the last consistent totals have, and why the newest do not answer; none if they do, or nobody tells.
+    pub async fn in_transition(&mut self) -> Option<(u64, String)> {
+        let SwarmResults { consistent_age_ms, in_transition_text, summary, .. } = self.totals().await.ok()?;
+        let why = in_transition_text.unwrap_or_else(|| "subnets change hands".to_owned());
+        consistent_age_ms.map(|_| (summary.total.servers, why))
+    }
+
     /// How many different hosts, domains and addresses the swarm has: asked until the members have told what they have now, or some
     /// seconds have passed.
     pub async fn distinct(&mut self) -> Result<DistinctView, CommandError> {

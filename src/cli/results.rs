@@ -6,7 +6,7 @@ use super::{
     evaluate, json,
     last_whole::{OfRows, last_whole},
     owners::Source,
-    row_table::{RowCell, RowTableView, row_table},
+    row_table::{CrossTableTold, RowCell, RowTableView, row_table},
     run::results_of_member,
     run_results::{Question, run_results},
     survey,
@@ -15,7 +15,7 @@ use super::{
 };
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
-    cross_table::{Cell, CrossTableView, Pair},
+    cross_table::{CrossTableView, Pair},
     distinct::{DistinctCount, DistinctView},
     estimates::{CellEstimates, Estimate},
     split::Split,
@@ -45,9 +45,9 @@ pub const EXAMPLES: &str = "Examples:\n  \
     --by with two breakdowns asks all members, which takes up to 3 s. By rule, or two breakdowns of a survey or with --member, the rows of all servers \
     are read from their owners and summed here. --member asks a member of any swarm over the network, without joining it. \
     --run sums up one run from the histories that the owners keep: a server counts where it was and with what it answered then, and for the surveys \
-    that it belongs to today. If an owner does not answer, \
-    what the others told is printed, and the exit code is 69; for a survey, by rule or by two breakdowns instead the last sums for which all answered, \
-    if they were printed for the same user within ten minutes, with their age.";
+    that it belongs to today. If an owner does not answer, or subnets change hands, the sums for which all rows were there \
+    answer, if this user was told them or the daemon was given them within ten minutes, with their age; without such, what there is is printed, and the \
+    exit code is 69.";
 
 /// A split as `--by` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,8 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<(String, Option
     check(&by, args.survey.is_some())?;
     let (survey, member) = (args.survey.as_ref(), args.member.as_deref());
     if let Some(run) = args.run {
-        return run_results(&Question { run, survey, by: &by, member, api: &args.api, csv: args.csv }, style).await;
+        let kept = args.kept.as_deref();
+        return run_results(&Question { run, survey, by: &by, member, api: &args.api, csv: args.csv, kept }, style).await;
     }
     // Owners sum by one split, and by two for a daemon that asks them; what else there is the reader sums.
     let rows_are_summed_here = by.contains(&Split::Rule) || (by.len() == 2 && (survey.is_some() || member.is_some()));
@@ -278,10 +279,19 @@ fn distinct_freshness(view: &DistinctView) -> String {
     format!("sets of {}, answered by {}{left_out}{why}", counted(view.members, "member"), view.answered_by.short())
 }
 
-/// The sums by two dimensions at once.
+/// The sums by two dimensions at once. Members tell what was counted; what it comes to where only a part of the hosts of an address was visited
+/// is said by the rows of all servers, which are asked for only then.
 async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
     let by = format!("{},{}", one.name(), other.name());
-    let table: CrossTableView = ApiClient::new(&args.api)?.get("/api/cross-table", &[("by", &by)]).await?;
+    let api = ApiClient::new(&args.api)?;
+    let view: CrossTableView = api.get("/api/cross-table", &[("by", &by)]).await?;
+    let totals: SwarmResults = api.get("/api/results", &[("by", one.name())]).await?;
+    let mut rows = None;
+    if totals.summary.estimates.is_any() {
+        let newest = row_table(&[Split::By(one), Split::By(other)], None, None, args.api.api.as_deref()).await;
+        rows = Some(last_whole(args.question(format!("by {by} of all")), newest).await?);
+    }
+    let table = CrossTableTold::of(view, rows);
     let warning = table.in_transition_text.as_ref().map(|why| format!("in transition: {why}"));
     match (args.api.json, args.csv) {
         (true, _) => json(&table),
@@ -295,13 +305,14 @@ async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Re
             let first_runs = total.first_runs().filter(|text| table.in_transition_text.as_ref() != Some(text));
             let freshness = [Some(warning.unwrap_or_else(|| "exact".to_owned())), first_runs];
             let freshness = freshness.into_iter().flatten().collect::<Vec<_>>().join("; ");
-            Ok(paragraph(&freshness) + "\n" + &table_text(&table, style))
+            let estimated = table.estimated().map(|estimated| paragraph(&estimated)).unwrap_or_default();
+            Ok(paragraph(&freshness) + &estimated + "\n" + &table_text(&table, style))
         }
     }
 }
 
-fn table_text(view: &CrossTableView, style: Style) -> String {
-    let cells = view.cells.iter().map(|Cell { values, counts }| (values.as_slice(), counts, None));
+fn table_text(view: &CrossTableTold, style: Style) -> String {
+    let cells = view.cells.iter().map(|cell| (cell.values.as_slice(), &cell.counts, cell.estimates.as_ref()));
     cells_text(&view.by.map(Dimension::name), cells.collect(), style)
 }
 
@@ -403,11 +414,15 @@ fn estimate_columns(counts: &Counts, estimates: Option<&CellEstimates>) -> impl 
 }
 
 /// One row for each cell; all add up to the total.
-fn table_csv(view: &CrossTableView) -> Result<String, CommandError> {
-    let [one, other] = view.by.map(Dimension::name);
-    let about = [view.exact.to_string(), view.in_transition_text.clone().unwrap_or_default()];
-    let rows = view.cells.iter().map(|cell| (cell.values.each_ref().map(String::as_str), &cell.counts, about.to_vec()));
-    rows_csv([one, other], &["exact", "in_transition_text"], rows)
+fn table_csv(view: &CrossTableTold) -> Result<String, CommandError> {
+    let about = [view.exact.to_string(), view.in_transition_text.clone().unwrap_or_default(), view.estimated().unwrap_or_default()];
+    let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk::<2>()?, cell)));
+    let rows = cells.map(|(values, cell)| {
+        let further = estimate_columns(&cell.counts, cell.estimates.as_ref()).chain(about.clone()).collect();
+        (values.each_ref().map(String::as_str), &cell.counts, further)
+    });
+    let further: Vec<&str> = ESTIMATE_COLUMNS.into_iter().chain(["exact", "in_transition_text", "sample_text"]).collect();
+    rows_csv(view.by.map(Dimension::name), &further, rows)
 }
 
 /// Whether the totals are exact, and if not, of when they are; whose they are, and how long ago a member last said that its part holds.

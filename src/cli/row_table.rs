@@ -10,13 +10,16 @@ use super::{
 };
 use nearcrawl_core::report::RowTable;
 use nearcrawl_model::{
+    access_point::AccessPoint,
+    cross_table::{Cell, CrossTableView},
     estimates::{CellEstimates, Estimates},
     server_rows::{RowsOf, ServerRow},
     split::Split,
-    summary::Counts,
+    summary::{Counts, Dimension, OTHER},
     survey::SurveyRef,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The sums by one or two splits, of all cells.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,8 +52,8 @@ impl Sums for RowTableView {
         &self.missing_text
     }
 
-    fn total(&self) -> &Counts {
-        &self.total
+    fn is_less_than(&self, than: &RowTableView) -> bool {
+        self.total.is_less_than(&than.total)
     }
 
     fn standing(&mut self) -> &mut Standing {
@@ -67,6 +70,72 @@ pub struct RowCell {
     pub counts: Counts,
     /// What they come to with the hosts of crowded addresses that were not visited; none if all is counted.
     pub estimates: Option<CellEstimates>,
+}
+
+/// The sums by two dimensions as all members tell them, and what they come to where not all hosts of an address were visited.
+#[derive(Clone, Debug, Serialize)]
+pub struct CrossTableTold {
+    /// The access point that put the sums together.
+    pub answered_by: AccessPoint,
+    /// Whether every member told its part of the sums.
+    pub exact: bool,
+    /// If not exact, why, in words.
+    pub in_transition_text: Option<String>,
+    /// The dimensions.
+    pub by: [Dimension; 2],
+    /// Whether every owner told the rows that the estimates rest on. Without all of them nothing is estimated.
+    pub all_owners_answered: bool,
+    /// Whose rows are missing, and why.
+    pub missing_text: Vec<String>,
+    /// How much of the hosts of crowded addresses was visited: the sums are of these only.
+    pub sample: InPartCounts,
+    /// What the sums over all servers come to with the others there.
+    pub estimates: Estimates,
+    /// The cells, those with the most servers first.
+    pub cells: Vec<RowCell>,
+}
+
+impl CrossTableTold {
+    /// These sums, and what the rows of all servers say of the hosts that were not visited; no rows where all are counted.
+    pub fn of(view: CrossTableView, rows: Option<RowTableView>) -> CrossTableTold {
+        let CrossTableView { answered_by, exact, in_transition_text, by, cells } = view;
+        let (sample, missing_text) = rows.as_ref().map(|rows| (rows.sample, rows.missing_text.clone())).unwrap_or_default();
+        let (mut of_cells, mut estimates) = (BTreeMap::new(), Estimates::default());
+        if let Some(rows) = rows.filter(|rows| rows.missing_text.is_empty()) {
+            of_cells = rows.cells.into_iter().filter_map(|cell| Some((cell.values, cell.estimates?))).collect();
+            estimates = rows.estimates;
+        }
+        let mut told: Vec<RowCell> = Vec::new();
+        let mut total = Counts::default();
+        for Cell { values, counts } in cells {
+            let values = values.to_vec();
+            total.add(&counts);
+            told.push(RowCell { estimates: of_cells.remove(&values), values, counts });
+        }
+        // What is left is of cells that are added up as one.
+        if let Some(other) = told.iter_mut().find(|cell| cell.values.iter().all(|value| value == OTHER)) {
+            for estimates in of_cells.values() {
+                other.estimates.get_or_insert_default().add(estimates);
+            }
+        }
+        for RowCell { counts, estimates, .. } in &mut told {
+            estimates.iter_mut().for_each(|estimates| estimates.settle(counts));
+        }
+        estimates.settle(&total, &BTreeMap::new());
+        let all_owners_answered = missing_text.is_empty();
+        CrossTableTold { answered_by, exact, in_transition_text, by, all_owners_answered, missing_text, sample, estimates, cells: told }
+    }
+
+    /// What is estimated, or why nothing is, in words; none if all is counted.
+    pub fn estimated(&self) -> Option<String> {
+        if self.all_owners_answered {
+            return self.estimates.sentence();
+        }
+        Some(format!(
+            "what was not visited at addresses with many hosts is not estimated: servers are missing: {}",
+            self.missing_text.join("; ")
+        ))
+    }
 }
 
 /// Asks all owners for the rows of their servers and sums them up by these splits.
@@ -115,4 +184,69 @@ pub async fn row_table(
         estimates,
         cells,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::{cross_table::CrossTable, estimates::Estimate};
+
+    fn counts(servers: u64, up: u64) -> Counts {
+        Counts { servers, up, ..Counts::default() }
+    }
+
+    fn view() -> CrossTableView {
+        let mut table = CrossTable::new((Dimension::Country, Dimension::Software));
+        for (country, software, servers) in [("KE", "nginx", 20), ("TZ", "Apache", 14), (OTHER, OTHER, 6)] {
+            table.add((country.to_owned(), software.to_owned()), &counts(servers, servers));
+        }
+        CrossTableView::new(AccessPoint([1; 32]), table, None)
+    }
+
+    /// Rows of which one cell is counted, one is estimated, and two are small.
+    fn rows(missing_text: Vec<String>) -> RowTableView {
+        let more = |more: f64| {
+            let estimate = Estimate { more, variance: more, ..Estimate::default() };
+            Some(CellEstimates { servers: estimate, up: estimate, ..CellEstimates::default() })
+        };
+        let cell = |values: [&str; 2], estimates| RowCell { values: values.map(str::to_owned).to_vec(), counts: counts(1, 1), estimates };
+        let mut estimates = Estimates { addresses: 1, hosts: 200, sampled: 40, ..Estimates::default() };
+        estimates.up.more = 121.0;
+        RowTableView {
+            by: vec!["country".to_owned(), "software".to_owned()],
+            survey: None,
+            servers: 40,
+            total: counts(40, 40),
+            standing: Standing::default(),
+            all_owners_answered: missing_text.is_empty(),
+            missing_text,
+            sample: InPartCounts::from(&estimates),
+            estimates,
+            cells: vec![
+                cell(["KE", "nginx"], more(100.0)),
+                cell(["TZ", "Apache"], None),
+                cell(["UG", "nginx"], more(16.0)),
+                cell(["UG", "caddy"], more(9.0)),
+            ],
+        }
+    }
+
+    #[test]
+    fn cells_of_the_whole_swarm_say_what_they_come_to_and_small_ones_together() {
+        let told = CrossTableTold::of(view(), Some(rows(Vec::new())));
+        let up = |cell: &RowCell| cell.estimates.map(|estimates| (estimates.up.estimated, estimates.up.margin));
+        let cells: Vec<_> = told.cells.iter().map(|cell| (cell.values[0].as_str(), cell.counts.servers, up(cell))).collect();
+        assert_eq!(cells, [("KE", 20, Some((120, 20))), ("TZ", 14, None), (OTHER, 6, Some((31, 10)))]);
+        assert_eq!((told.estimates.up.estimated, told.sample.sampled), (161, 40));
+        assert!(told.estimated().unwrap().starts_with("estimated: 161 ± 0 servers up"), "{:?}", told.estimated());
+    }
+
+    #[test]
+    fn without_all_rows_nothing_is_estimated_and_that_is_said() {
+        let told = CrossTableTold::of(view(), Some(rows(vec!["x: it does not answer".to_owned()])));
+        assert!(told.cells.iter().all(|cell| cell.estimates.is_none()) && !told.estimates.is_any() && !told.all_owners_answered);
+        assert!(told.estimated().unwrap().contains("is not estimated: servers are missing: x: it does not answer"));
+        let counted = CrossTableTold::of(view(), None);
+        assert!(counted.all_owners_answered && counted.estimated().is_none() && counted.cells.len() == 3);
+    }
 }

@@ -4,6 +4,7 @@ use super::{
     client::ApiArgs,
     error::{CommandError, Exit},
     json,
+    last_whole::{OfRows, Standing, Sums, last_whole},
     owners::Source,
     survey::SurveyFilter,
     table::{Style, Table, bytes, paragraph},
@@ -16,7 +17,8 @@ use nearcrawl_model::{
     trend::{Compared, Figure, LeftOut, Trend, TrendBy},
     view::counted,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Shown under `trend --help`.
 pub const EXAMPLES: &str = "Examples:\n  \
@@ -28,7 +30,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     With --by, a server counts where it was in the first run, so that both runs sum up the same servers. `nearcrawl export history` has the \
     same figures server by server. Of a server with more than 240 runs every other one of the older ones is dropped, and it is not compared where \
     one of the two was: at an interval of an hour that begins after 10 days, at one of a week after four years. \
-    If an owner does not answer, what the others told is compared, and the exit code is 69.";
+    If an owner does not answer, what was compared when all did answers for ten minutes, with its age; without that what the others told is \
+    compared, and the exit code is 69.";
 
 /// A split as `--by` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,23 +69,53 @@ pub struct TrendArgs {
     member: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
+    /// Where what all owners told is kept, if it is.
+    #[arg(skip)]
+    pub kept: Option<PathBuf>,
 }
 
 /// What `--json` prints.
-#[derive(Serialize)]
-struct Told<'a> {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct TrendTold {
     /// Whether every owner answered.
     all_owners_answered: bool,
-    missing_text: &'a [String],
+    missing_text: Vec<String>,
+    /// Whether these are the newest sums.
     #[serde(flatten)]
-    trend: &'a Trend,
+    standing: Standing,
+    #[serde(flatten)]
+    trend: Trend,
 }
 
-/// Asks all owners for the runs of their servers, and compares two of them. What is missing is an error, behind what is there.
+impl Sums for TrendTold {
+    fn missing(&self) -> &[String] {
+        &self.missing_text
+    }
+
+    fn is_less_than(&self, than: &TrendTold) -> bool {
+        self.trend.is_less_than(&than.trend)
+    }
+
+    fn standing(&mut self) -> &mut Standing {
+        &mut self.standing
+    }
+}
+
+/// Compares two runs of each server. What is missing is an error, behind what is there, unless the last whole sums answer.
 pub async fn trend(args: &TrendArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     if args.from >= args.to {
         return Err(CommandError::new(Exit::Usage, "--from is not before --to".to_owned()).hint("write it like --from 1 --to 2"));
     }
+    let TrendArgs { from, to, by, survey, member, api, kept } = args;
+    let what = format!("trend from {from} to {to} by {:?} of {survey:?}", by.map(|by| by.0));
+    let question = OfRows { directory: kept.as_deref(), what, member: member.as_deref(), api };
+    let told = last_whole(question, gather(args).await).await?;
+    let text = if api.json { json(&told)? } else { text(&told, style) };
+    Ok((text, not_whole(&told.missing_text)))
+}
+
+/// Asks all owners for the runs of their servers, and compares two of them.
+async fn gather(args: &TrendArgs) -> Result<TrendTold, CommandError> {
     let mut source = Source::of(args.member.as_deref(), args.api.api.as_deref()).await?;
     let mut trend = Trend::new(args.from, args.to, args.by.map(|by| by.0));
     let mut filter = SurveyFilter::new(args.survey.as_ref());
@@ -102,19 +135,16 @@ pub async fn trend(args: &TrendArgs, style: Style) -> Result<(String, Option<Com
         return Err(CommandError::new(Exit::Data, format!("no server{of} has a run {run} on record"))
             .hint("`nearcrawl export history` has the runs of every server"));
     }
-    let told = if args.api.json {
-        json(&Told { all_owners_answered: missing.is_empty(), missing_text: &missing, trend: &trend })?
-    } else {
-        text(&trend, style)
-    };
-    Ok((told, not_whole(&missing)))
+    Ok(TrendTold { all_owners_answered: missing.is_empty(), missing_text: missing, standing: Standing::default(), trend })
 }
 
-fn text(trend: &Trend, style: Style) -> String {
-    let Trend { from_run, to_run, total, by, left_out, .. } = trend;
+fn text(told: &TrendTold, style: Style) -> String {
+    let Trend { from_run, to_run, total, by, left_out, .. } = &told.trend;
     let mut text =
         format!("{}\n", style.heading(&format!("run {from_run} to run {to_run}: {} compared", counted(total.servers, "server"))));
-    text += &paragraph(&apart(left_out));
+    let missing = (!told.all_owners_answered).then(|| format!("servers are missing: {}", told.missing_text.join("; ")));
+    let said = [told.standing.sentence(), missing, Some(apart(left_out))];
+    text = said.into_iter().flatten().fold(text, |text, said| text + &paragraph(&said));
     let figures = [
         ("pages", total.pages, false),
         ("size of pages", total.page_bytes, true),

@@ -2,7 +2,8 @@
 //!
 //! First each owner is asked for everything, then each for the names of its hosts: one of which nothing is there yet has come to it
 //! meanwhile, and is asked for. What owners say is not trusted: they have to go on in order, from one place to a later one, and come to an
-//! end.
+//! end. While subnets change hands all owners may answer and some servers be nobody's: then the last consistent totals say how many rows there
+//! have to be.
 
 use super::{
     error::{CommandError, Exit},
@@ -80,13 +81,16 @@ pub struct Missing {
     unreadable: u64,
     /// Servers that an owner has, and has no such rows of.
     rowless: Hosts,
+    /// Of how many servers rows did not come, of how many; and why, if no owner is to blame.
+    short: Option<(u64, u64, Option<String>)>,
 }
 
 impl Missing {
     /// As parts of a sentence; of many servers only the first are named.
     pub fn words(&self) -> Vec<String> {
         const NAMED: usize = 5;
-        let mut words: Vec<String> = self.owners.iter().map(|(owner, why)| format!("{}: {why}", owner.short())).collect();
+        let mut words: Vec<String> = self.short.iter().map(|short| self.count(short)).collect();
+        words.extend(self.owners.iter().map(|(owner, why)| format!("{}: {why}", owner.short())));
         words.extend(self.hosts.iter().take(NAMED).map(|(host, why)| format!("{host}: {why}")));
         if self.hosts.len() > NAMED {
             words.push(format!("and of {} servers more", self.hosts.len() - NAMED));
@@ -95,6 +99,23 @@ impl Missing {
             words.push(format!("{} cannot be read", counted(self.unreadable, "row")));
         }
         words
+    }
+
+    /// Of how many servers, and of how many owners.
+    fn count(&self, (missing, of, why): &(u64, u64, Option<String>)) -> String {
+        let owners = (!self.owners.is_empty()).then(|| format!(", of {}", counted(self.owners.len() as u64, "owner")));
+        let why = why.as_ref().map(|why| format!(", while owners change: {why}"));
+        let of_servers = format!("rows of {missing} of {}", counted(*of, "server"));
+        [Some(of_servers), owners, why].into_iter().flatten().collect()
+    }
+
+    /// Rows of so many servers are there. The owners announced so many, which counts if one of them does not tell its own; and while owners
+    /// change the last consistent totals have so many.
+    fn compare(&mut self, there: u64, announced: u64, in_transition: Option<(u64, String)>) {
+        let announced = if self.owners.is_empty() { 0 } else { announced };
+        let expected = in_transition.as_ref().map_or(0, |(servers, _)| *servers).max(announced);
+        let missing = expected.saturating_sub(there);
+        self.short = (missing > 0).then(|| (missing, expected, in_transition.map(|(_, why)| why)));
     }
 }
 
@@ -132,6 +153,7 @@ impl<S: Sink> Walk<'_, S> {
     /// Asks everybody, behind this place.
     pub async fn walk(&mut self, mut owners: Vec<ServerOwner>, place: Place) -> Result<(), CommandError> {
         owners.sort_by_key(|owner| owner.access_point);
+        let before = self.source.in_transition().await;
         for owner in &owners {
             let from = match &place {
                 Some((last, _)) if owner.access_point < *last => continue,
@@ -154,6 +176,9 @@ impl<S: Sink> Walk<'_, S> {
                 break;
             }
         }
+        // A server may have been nobody's when the one was asked, and is the other's when that had answered.
+        let in_transition = self.source.in_transition().await.into_iter().chain(before).max_by_key(|(servers, _)| *servers);
+        self.missing.compare(self.seen.len() + self.missing.rowless.len(), announced, in_transition);
         Ok(())
     }
 
@@ -368,4 +393,26 @@ pub fn not_whole(missing: &[String]) -> Option<CommandError> {
 
 fn most_hosts(owner: &ServerOwner) -> u64 {
     owner.servers.saturating_mul(MORE_HOSTS).saturating_add(MORE_HOSTS_BY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_no_owner_has_are_missing_while_owners_change_and_are_counted() {
+        let said = |owners: &[u8], there, announced, in_transition: Option<u64>| {
+            let mut missing = Missing::default();
+            missing.owners = owners.iter().map(|byte| (AccessPoint([*byte; 32]), "it does not answer".to_owned())).collect();
+            let why = "2 subnets change hands".to_owned();
+            missing.compare(there, announced, in_transition.map(|servers| (servers, why)));
+            missing.words()
+        };
+        assert_eq!(said(&[], 69, 69, Some(100)), ["rows of 31 of 100 servers, while owners change: 2 subnets change hands"]);
+        assert!(said(&[], 100, 100, Some(100)).is_empty() && said(&[], 101, 100, Some(100)).is_empty(), "they are all there");
+        assert!(said(&[], 69, 80, None).is_empty(), "totals that are heard later than rows were read say nothing");
+        let of_one = said(&[1], 69, 80, None);
+        assert_eq!((of_one.len(), of_one[0].as_str()), (2, "rows of 11 of 80 servers, of 1 owner"));
+        assert_eq!(said(&[1, 2], 0, 1, Some(5))[0], "rows of 5 of 5 servers, of 2 owners, while owners change: 2 subnets change hands");
+    }
 }

@@ -3,7 +3,7 @@
 use nearcrawl_model::{
     allowance::AllowanceView,
     receipt::MAX_CONTACTS,
-    view::{DelegationView, MessagesView, MigrationView, State, StatusView},
+    view::{DelegationView, LimitView, MessagesView, MigrationView, State, StatusView},
 };
 use prometheus_client::{
     encoding::text::encode,
@@ -253,6 +253,14 @@ impl Metrics {
         }
     }
 
+    /// Copies the sizes of what is limited into the metrics.
+    pub fn update_limits(&self, limits: &[LimitView]) {
+        for limit in limits {
+            set(&self.limit_used.get_or_create(&label("limit", &limit.name)), limit.used);
+            set(&self.limit_max.get_or_create(&label("limit", &limit.name)), limit.max);
+        }
+    }
+
     /// Copies the values of a status into the metrics.
     pub fn update(&self, status: &StatusView) {
         // The classes that a family has may change from one status to the next: old series must not stay.
@@ -303,10 +311,7 @@ impl Metrics {
             count(&self.refusals.get_or_create(&label("class", class)), *refused);
         }
         self.update_messages(&status.messages);
-        for limit in &status.limits {
-            set(&self.limit_used.get_or_create(&label("limit", &limit.name)), limit.used);
-            set(&self.limit_max.get_or_create(&label("limit", &limit.name)), limit.max);
-        }
+        self.update_limits(&status.limits);
         for task in &status.tasks {
             let kind = label("kind", &task.name);
             set(&self.tasks_running.get_or_create(&kind), task.running);

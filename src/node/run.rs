@@ -273,7 +273,8 @@ fn local(config: &Config, reloads: &Reloads) -> Result<Local, NodeError> {
     })?;
     let requests = config.log.requests.then(|| config.requests_directory());
     let (settings, visits) = (InUse::of(&reloads.text()), Visits::by(config));
-    Ok(Local { token: Some(token), requests, settings, visits, history: History::begin(&config.state_dir) })
+    let history = History::begin(&config.state_dir);
+    Ok(Local { token: Some(token), requests, settings, visits, history, ..Local::default() })
 }
 
 /// The API, bound but not served yet; none if it is switched off.

@@ -52,6 +52,7 @@ fn values(parameter: &str, route: &str, web: &SmallWeb) -> Vec<String> {
         ("of", _) => vec!["ME".to_owned()],
         ("after", "/api/ownership") => vec![web.places.lands[0].subnet.to_string()],
         ("after", _) => vec![host.to_string()],
+        ("question", "/api/sums") => vec!["NEW".to_owned()],
         ("limit", _) => vec!["3".to_owned()],
         ("address", _) => vec![address.to_string()],
         ("from" | "until", _) => vec!["2026-11-26T08:15:00Z".to_owned()],

@@ -21,6 +21,9 @@ const MAX_SUM: f64 = 1e150;
 /// Fewer hosts than so many say nothing of how far others differ.
 const MIN_SPREAD: u64 = 10;
 
+/// Fewer than so many may all be alike by chance, though others differ.
+const MIN_SURE_SPREAD: u64 = 30;
+
 /// A figure of visited hosts: how many they are, its sum and its sum of squares.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sampled {
@@ -83,19 +86,34 @@ impl Estimate {
         Estimate { more: hosts * having / n - counted as f64, variance, ..Estimate::default() }
     }
 
+    /// Of a number that is known, of which `counted` is in the totals.
+    pub fn certain(number: u64, counted: u64) -> Estimate {
+        Estimate { more: number as f64 - counted as f64, ..Estimate::default() }
+    }
+
     /// Of a sum over those hosts of a stratum that have a property which is not known of a host before it is visited, as `having` of those
     /// visited do: these are their sum and sum of squares, and `counted` is what is in the totals. The error is that of their number, as in
     /// [`Estimate::of_share`], together with that of their mean, and as much wider as Student's distribution is than the normal one. The spread
-    /// of few says nothing: then it is that of all visited.
+    /// of few says nothing: then it is that of all visited. That of some more is taken for no smaller than that.
     pub fn of_part(hosts: u64, having: &Sampled, visited: &Sampled, counted: f64) -> Estimate {
         let (hosts, n) = (hosts as f64, visited.hosts as f64);
         let spread = if having.hosts < MIN_SPREAD { visited } else { having };
-        let (mean, variance) = spread.mean_and_variance();
+        let (mut mean, mut variance) = spread.mean_and_variance();
+        if (MIN_SPREAD..MIN_SURE_SPREAD).contains(&having.hosts) {
+            let of_all = visited.mean_and_variance();
+            (mean, variance) = (mean.max(of_all.0), variance.max(of_all.1));
+        }
         let wider = 1.0 + (Z * Z + 1.0) / (2.0 * (spread.hosts as f64 - 1.0));
         let share = (having.hosts as f64 + 2.0) / (n + 4.0);
         let of_one = share * (1.0 - share) * mean * mean + share * variance;
         let variance = (hosts * hosts * (1.0 - n / hosts) * of_one * wider / (n - 1.0)).max(0.0);
         Estimate { more: hosts * having.sum / n - counted, variance, ..Estimate::default() }
+    }
+
+    /// In words: the number alone if it is certain; where nothing is said of some hosts it may be more.
+    pub fn told(&self, not_estimated: u64) -> String {
+        let told = if self.variance == 0.0 { self.estimated.to_string() } else { self.to_string() };
+        if not_estimated > 0 { format!("{told} or more") } else { told }
     }
 
     /// Adds another stratum's.
@@ -143,9 +161,7 @@ impl CellEstimates {
 
     /// One of them in words: the number alone if it is certain; where nothing is said of some hosts it may be more.
     pub fn told(&self, of: impl Fn(&CellEstimates) -> Estimate) -> String {
-        let estimate = of(self);
-        let told = if estimate.variance == 0.0 { estimate.estimated.to_string() } else { estimate.to_string() };
-        if self.not_estimated > 0 { format!("{told} or more") } else { told }
+        of(self).told(self.not_estimated)
     }
 
     /// Adds those of another stratum.
@@ -307,6 +323,10 @@ mod tests {
         part.settle(150);
         // 1000 · √(0.9 · (0.25 · 9 + 0.5 · 1.0204) · (1 + 4.8416 / 98) / 99) · 1.96 = 318.1
         assert_eq!((part.estimated, part.margin), (1_500, 319));
+        let alike = Sampled { hosts: 20, sum: 0.0, squares: 0.0 };
+        let mut few = Estimate::of_part(1_000, &alike, &visited, 0.0);
+        few.settle(0);
+        assert!(few.estimated == 0 && few.margin > 150, "{few}: others that have it may differ as all do");
         assert_eq!(Estimate::of_part(100, &half, &Sampled { hosts: 100, ..visited }, 150.0).variance, 0.0, "all were visited");
     }
 

@@ -1,6 +1,7 @@
 //! Totals of one run: sums over the servers that have it on record, each where it was then.
 
 use super::{
+    estimates::Estimate,
     facts::{family_word, language_word, rule_set_word, software_word},
     record::{RunState, ServerStatus},
     run_history::RunSummary,
@@ -9,11 +10,11 @@ use super::{
     summary::Dimension,
     url::Host,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The sums of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCounts {
     /// Servers that have the run on record.
     pub servers: u64,
@@ -62,6 +63,20 @@ impl RunCounts {
         }
     }
 
+    /// Those of one server.
+    pub fn of(run: &RunSummary) -> RunCounts {
+        let mut counts = RunCounts::default();
+        counts.add(run);
+        counts
+    }
+
+    /// Whether one of the sums is less than in those, other than of what goes down as a run goes on.
+    pub fn is_less_than(&self, than: &RunCounts) -> bool {
+        let goes_down = ["unfinished", "held_back"];
+        let pairs = RunCounts::NAMES.iter().zip(self.numbers().into_iter().zip(than.numbers()));
+        pairs.filter(|(name, _)| !goes_down.contains(*name)).any(|(_, (one, other))| one < other)
+    }
+
     fn numbers_mut(&mut self) -> [&mut u64; 12] {
         [
             &mut self.servers,
@@ -102,7 +117,7 @@ impl RunCounts {
 }
 
 /// What one run came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunTotals {
     /// Its number.
     pub run: u32,
@@ -113,10 +128,10 @@ pub struct RunTotals {
     /// The same for each label, as in `sector=university`; a server with two values of a label counts for both.
     pub labels: BTreeMap<String, RunCounts>,
     /// The two splits that are shown together, if any are.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub crossed_by: Vec<&'static str>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crossed_by: Vec<String>,
     /// The sums over the servers that have both values, in the order of the values.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<RunCell>,
     /// Servers without this run on record: it has not come to them, they were not known then, or it was too long ago to be kept.
     pub servers_without: u64,
@@ -127,12 +142,15 @@ pub struct RunTotals {
 }
 
 /// What servers with two values come to in a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCell {
     /// The values of the two splits.
     pub values: [String; 2],
     /// The sums.
     pub counts: RunCounts,
+    /// What they come to with the hosts of crowded addresses that were not visited in the run; none if all is counted.
+    #[serde(default)]
+    pub estimates: Option<RunEstimates>,
 }
 
 /// The splits of which a run's summary keeps the value.
@@ -148,7 +166,8 @@ pub const RUN_SPLITS: [Dimension; 9] = [
     Dimension::RuleSet,
 ];
 
-fn value(split: Dimension, host: &Host, run: &RunRow) -> Option<String> {
+/// What a server was in a run; none of what a run does not keep.
+pub fn value(split: Dimension, host: &Host, run: &RunRow) -> Option<String> {
     let summary = &run.summary;
     Some(match split {
         Dimension::Country => run.country.clone(),
@@ -184,7 +203,7 @@ impl RunTotals {
     /// Also by these splits together, if they are two of which a run keeps the values.
     pub fn crossed(mut self, by: &[Split]) -> RunTotals {
         if let [one, other] = *by {
-            (self.pair, self.crossed_by) = (Some([one, other]), vec![one.name(), other.name()]);
+            (self.pair, self.crossed_by) = (Some([one, other]), [one, other].map(|split| split.name().to_owned()).into());
         }
         self
     }
@@ -199,21 +218,21 @@ impl RunTotals {
         let [ones, others] = &values;
         for values in ones.iter().flat_map(|one| others.iter().map(move |other| [one.clone(), other.clone()])) {
             let at = self.cells.binary_search_by(|cell| cell.values.cmp(&values)).unwrap_or_else(|at| {
-                self.cells.insert(at, RunCell { values, counts: RunCounts::default() });
+                self.cells.insert(at, RunCell { values, counts: RunCounts::default(), estimates: None });
                 at
             });
             self.cells[at].counts.add(&run.summary);
         }
     }
 
-    /// Enters a server with its labels. One that comes a second time, because another member owns it by now, is left aside.
-    pub fn enter(&mut self, row: &HistoryRow, labels: impl IntoIterator<Item = String>) {
+    /// Enters a server with its labels. One that comes a second time, because another member owns it by now, is left aside: false.
+    pub fn enter(&mut self, row: &HistoryRow, labels: impl IntoIterator<Item = String>) -> bool {
         if !self.seen.insert(row.host.clone()) {
-            return;
+            return false;
         }
         let Some(run) = row.runs.iter().find(|run| run.summary.run == self.run) else {
             self.servers_without += 1;
-            return;
+            return true;
         };
         self.total.add(&run.summary);
         for (split, values) in &mut self.by {
@@ -227,6 +246,47 @@ impl RunTotals {
         for label in labels {
             self.labels.entry(label).or_default().add(&run.summary);
         }
+        true
+    }
+}
+
+/// What the sums of a run come to with the hosts of crowded addresses that were not visited in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEstimates {
+    /// Servers that would have the run. They are certain, unless it is not known before a visit whether a host is among them.
+    pub servers: Estimate,
+    /// Of these, the ones that would answer with a page.
+    pub up: Estimate,
+    /// HTML pages that would be fetched of them.
+    pub pages: Estimate,
+    /// Size of all their bodies, in bytes.
+    pub page_bytes: Estimate,
+    /// Evaluated pages (among them) with a detected failure.
+    pub failing: Estimate,
+    /// Hosts that are among them, or may be, at addresses of which so few were visited that nothing can be said of the others.
+    pub not_estimated: u64,
+}
+
+impl RunEstimates {
+    /// What nothing is estimated of: what was counted.
+    pub fn counted(counts: &RunCounts) -> RunEstimates {
+        let mut estimates = RunEstimates::default();
+        estimates.settle(counts);
+        estimates
+    }
+
+    /// Says what they come to beside what was counted.
+    pub fn settle(&mut self, counts: &RunCounts) {
+        self.servers.settle(counts.servers);
+        self.up.settle(counts.up);
+        self.pages.settle(counts.pages);
+        self.page_bytes.settle(counts.page_bytes);
+        self.failing.settle(counts.failing);
+    }
+
+    /// One of them in words: the number alone if it is certain; where nothing is said of some hosts it may be more.
+    pub fn told(&self, of: impl Fn(&RunEstimates) -> Estimate) -> String {
+        of(self).told(self.not_estimated)
     }
 }
 
@@ -253,7 +313,15 @@ mod tests {
     fn row(host: &str, runs: impl IntoIterator<Item = RunRow>) -> HistoryRow {
         let host: Host = host.parse().unwrap();
         let runs = runs.into_iter().collect();
-        HistoryRow { access_point: AccessPoint([7; 32]), tree: host.clone(), host, surveys: Vec::new(), runs_left_out: 0, runs }
+        HistoryRow {
+            access_point: AccessPoint([7; 32]),
+            tree: host.clone(),
+            host,
+            surveys: Vec::new(),
+            runs_left_out: 0,
+            today: None,
+            runs,
+        }
     }
 
     fn sums(of: &BTreeMap<String, RunCounts>) -> RunCounts {

@@ -6,6 +6,7 @@ use super::{
     access_point::AccessPoint, ownership_map::at_most, record::ServerRecord, run_history::RunSummary, survey::SurveyMark, url::Host,
 };
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use utoipa::ToSchema;
 
 /// Rows in one answer.
@@ -81,7 +82,7 @@ impl ServerRow {
 }
 
 /// The runs of a server as its owner has them on record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HistoryRow {
     /// The owner, which says all this.
     pub access_point: AccessPoint,
@@ -95,8 +96,26 @@ pub struct HistoryRow {
     /// How many runs are left out because there were more than are kept.
     #[serde(default)]
     pub runs_left_out: u64,
+    /// Where it is today, and whether it stands for others there; none of owners of an earlier version.
+    #[serde(default)]
+    pub today: Option<Today>,
     /// The runs in order.
     pub runs: Vec<RunRow>,
+}
+
+/// Where a server is today, and whether it stands for others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Today {
+    /// Its address.
+    pub address: Option<IpAddr>,
+    /// ISO code of the country, as the registries have it; `ZZ` if they do not.
+    pub country: String,
+    /// The regional registry.
+    pub registry: String,
+    /// Who holds the subnet.
+    pub organisation: String,
+    /// As in a [`ServerRow`].
+    pub inclusion_probability: Option<f64>,
 }
 
 /// One run of a server, and where the server was then.

@@ -10,12 +10,12 @@ use super::{
     server_rows::{HistoryRow, RunRow},
     url::Host,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use utoipa::ToSchema;
 
 /// By what a trend is split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrendBy {
     /// The country of the server's address.
@@ -50,7 +50,7 @@ impl TrendBy {
 }
 
 /// A figure in both runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Figure {
     /// Summed over the servers, in the first run.
     pub from: u64,
@@ -76,7 +76,7 @@ fn share(part: f64, of: u64) -> Option<f64> {
 }
 
 /// How servers that were measured in both runs have changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Compared {
     /// The servers.
     pub servers: u64,
@@ -137,7 +137,7 @@ impl Compared {
 }
 
 /// Servers that a trend leaves out. Each is counted once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeftOut {
     /// Servers of which the first run has no summary: they were not known, or it was not kept.
     pub only_in_to: u64,
@@ -162,7 +162,7 @@ impl LeftOut {
 }
 
 /// What changed from one run to another.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Trend {
     /// The number of the first run.
     pub from_run: u32,
@@ -201,6 +201,11 @@ impl Trend {
         let both = self.total.servers + self.left_out.servers() - self.left_out.only_in_from - self.left_out.only_in_to;
         let counts = [(self.from_run, both + self.left_out.only_in_from), (self.to_run, both + self.left_out.only_in_to)];
         counts.into_iter().find(|(_, servers)| *servers == 0).map(|(run, _)| run)
+    }
+
+    /// Whether fewer servers were entered that have one of the runs than in that one.
+    pub fn is_less_than(&self, than: &Trend) -> bool {
+        self.total.servers + self.left_out.servers() < than.total.servers + than.left_out.servers()
     }
 
     /// Enters a server. One that comes a second time, because another member owns it by now, is left aside.
@@ -248,7 +253,15 @@ mod tests {
             |summary| RunRow { country: country.to_owned(), registry: registry.clone(), organisation: organisation.clone(), summary };
         let host: Host = host.parse().unwrap();
         let runs = runs.into_iter().map(place).collect();
-        HistoryRow { access_point: AccessPoint([7; 32]), tree: host.clone(), host, surveys: Vec::new(), runs_left_out: 0, runs }
+        HistoryRow {
+            access_point: AccessPoint([7; 32]),
+            tree: host.clone(),
+            host,
+            surveys: Vec::new(),
+            runs_left_out: 0,
+            today: None,
+            runs,
+        }
     }
 
     fn trend(by: TrendBy, rows: &[HistoryRow]) -> Trend {

@@ -48,6 +48,8 @@ pub const COLUMNS: [Column; 37] = [
 /// Of a server with its runs, a row for each run; none if that is not what it is.
 pub fn runs_of(mut server: Row) -> Option<Vec<Row>> {
     let Value::Array(runs) = server.remove("runs")? else { return None };
+    // Where the server is today is no part of a run.
+    server.remove("today");
     let row = |run: Value| match run {
         Value::Object(run) if run.get("run").is_some_and(Value::is_u64) => {
             let duration = ("duration_ms".to_owned(), json!(duration_ms(&run)));
@@ -83,9 +85,9 @@ mod tests {
             run(json!(late), json!(early)),
             run(Value::Null, Value::Null),
         ];
-        let rows = runs_of(row(json!({"host": "a.ke", "runs": runs}))).unwrap();
+        let rows = runs_of(row(json!({"host": "a.ke", "today": {"country": "KE"}, "runs": runs}))).unwrap();
         let durations: Vec<_> = rows.iter().map(|row| row["duration_ms"].as_u64()).collect();
         assert_eq!(durations, [Some(86_400_750), Some(0), None, None]);
-        assert!(rows.iter().all(|row| row["host"] == "a.ke"));
+        assert!(rows.iter().all(|row| row["host"] == "a.ke" && !row.contains_key("today")));
     }
 }

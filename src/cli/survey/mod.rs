@@ -12,6 +12,7 @@ use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     json,
+    last_whole::{OfRows, last_whole},
     owners::Source,
     table::{Style, Table, facts, paragraph},
     walk::not_whole,
@@ -58,7 +59,8 @@ const LIST_EXAMPLES: &str = "Examples:\n  \
 const SHOW_EXAMPLES: &str = "Examples:\n  \
     nearcrawl survey show universities\n  \
     nearcrawl survey show universities@3kjLcUyQ --json | jq .hosts\n\n\
-    If an owner does not answer, the hosts of the others are counted, and the exit code is 69.";
+    If an owner does not answer, what was counted when all did is shown for ten minutes, with its age; without that the hosts of the others are \
+    counted, and the exit code is 69.";
 
 /// Shown under the help of what changes a survey.
 const CHANGE_EXAMPLES: &str = "Examples:\n  \
@@ -152,6 +154,9 @@ pub struct ShowArgs {
     survey: SurveyRef,
     #[command(flatten)]
     api: ApiArgs,
+    /// Where counts of hosts for which all rows were there are kept, if they are.
+    #[arg(skip)]
+    pub kept: Option<PathBuf>,
 }
 
 /// The arguments of what changes a survey.
@@ -272,25 +277,26 @@ fn scope_text(scope: &SurveyScope) -> String {
 #[derive(Clone, Debug, Serialize)]
 struct Shown {
     survey: SurveyView,
-    hosts: results::HostCounts,
+    #[serde(flatten)]
+    counted: results::CountedHosts,
     /// How far the probes of its sample are; none if it has none.
     placement: Option<probes::Placement>,
-    /// Rows that are missing, and why.
-    missing_text: Vec<String>,
 }
 
 async fn show(args: &ShowArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let name = args.survey.to_string();
     let survey: SurveyView = ApiClient::new(&args.api)?.get("/api/survey", &[("name", &name)]).await?;
-    let (hosts, missing_text) = results::count_hosts(&args.api, &survey).await?;
+    let what = format!("hosts of survey {}@{}, revision {}", survey.name, survey.creator, survey.revision);
+    let question = OfRows { directory: args.kept.as_deref(), what, member: None, api: &args.api };
+    let counted = last_whole(question, results::count_hosts(&args.api, &survey).await).await?;
     let placement = probes::placement(&mut Source::Daemon(ApiClient::new(&args.api)?), &survey).await?;
-    let shown = Shown { survey, hosts, placement, missing_text };
+    let shown = Shown { survey, counted, placement };
     let told = if args.api.json { json(&shown)? } else { shown_text(&shown, style) };
-    Ok((told, not_whole(&shown.missing_text)))
+    Ok((told, not_whole(&shown.counted.missing_text)))
 }
 
 fn shown_text(shown: &Shown, style: Style) -> String {
-    let Shown { survey, hosts, placement, missing_text } = shown;
+    let Shown { survey, counted: results::CountedHosts { hosts, standing, missing_text }, placement } = shown;
     let wishes = &survey.wishes;
     let or_configured = |text: Option<String>| text.unwrap_or_else(|| "as configured".to_owned());
     let rest = match (wishes.min_delay_ms, wishes.delay_factor) {
@@ -331,6 +337,7 @@ fn shown_text(shown: &Shown, style: Style) -> String {
     if !missing_text.is_empty() {
         text += &paragraph(&format!("hosts are missing: {}", missing_text.join("; ")));
     }
+    text += &standing.sentence().map(|sentence| paragraph(&sentence)).unwrap_or_default();
     text
 }
 

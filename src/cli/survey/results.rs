@@ -60,8 +60,8 @@ impl Sums for SurveyResults {
         &self.missing_text
     }
 
-    fn total(&self) -> &Counts {
-        &self.summary.total
+    fn is_less_than(&self, than: &SurveyResults) -> bool {
+        self.summary.total.is_less_than(&than.summary.total)
     }
 
     fn standing(&mut self) -> &mut Standing {
@@ -159,8 +159,34 @@ impl SurveyResults {
     }
 }
 
+/// How far the hosts of a survey are, and of which that is not known.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CountedHosts {
+    /// How far they are.
+    pub hosts: HostCounts,
+    /// Whether these are the newest counts.
+    #[serde(flatten)]
+    pub standing: Standing,
+    /// Rows that are missing, and why.
+    pub missing_text: Vec<String>,
+}
+
+impl Sums for CountedHosts {
+    fn missing(&self) -> &[String] {
+        &self.missing_text
+    }
+
+    fn is_less_than(&self, than: &CountedHosts) -> bool {
+        self.hosts.known < than.hosts.known
+    }
+
+    fn standing(&mut self) -> &mut Standing {
+        &mut self.standing
+    }
+}
+
 /// How far the hosts of a survey are; each counts once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounts {
     /// Hosts on record.
     pub known: u64,
@@ -228,7 +254,7 @@ impl OffRecord {
 }
 
 /// Counts the hosts of a survey, with what is missing.
-pub(super) async fn count_hosts(api: &ApiArgs, survey: &SurveyView) -> Result<(HostCounts, Vec<String>), CommandError> {
+pub(super) async fn count_hosts(api: &ApiArgs, survey: &SurveyView) -> Result<CountedHosts, CommandError> {
     let which = SurveyRef { name: survey.name.clone(), creator: Some(survey.creator.to_string()) };
     let (mut hosts, mut trees) = (BTreeMap::<Host, (u32, ServerStatus, RunState, bool)>::new(), BTreeSet::new());
     let see = |row: &ServerRow| {
@@ -255,5 +281,5 @@ pub(super) async fn count_hosts(api: &ApiArgs, survey: &SurveyView) -> Result<(H
     }
     let OffRecord { without_address, not_known } = OffRecord::of(&ApiClient::new(api)?, survey, &trees).await;
     (counts.without_address, counts.not_known) = (without_address, not_known);
-    Ok((counts, walked.missing))
+    Ok(CountedHosts { hosts: counts, standing: Standing::default(), missing_text: walked.missing })
 }

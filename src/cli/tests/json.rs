@@ -136,6 +136,8 @@ async fn of_a_daemon(node: &FakeNode) -> Vec<(String, Value)> {
         measure.as_str(),
         seed,
         "trend --from 1 --to 2 --by tld",
+        "results --run 2",
+        "results --by country,tld",
         "servers",
         "swarm members",
     ] {

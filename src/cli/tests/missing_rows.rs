@@ -1,10 +1,10 @@
 //! Tests of what is said while a member that owns servers does not answer, and when others have taken over what it had.
 
 use crate::{
-    cli::{Cli, Command, CommandError, Exit, Style, results, servers, tests::type_in, trend},
+    cli::{Cli, Command, CommandError, Exit, Style, results as results_of, servers, tests::type_in, trend},
     node::api::{
-        ErrorView,
-        fake::{access_point, server_rows},
+        ErrorView, SumsBody,
+        fake::{access_point, results, server_rows},
     },
 };
 use axum::{
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -43,6 +43,8 @@ enum Second {
     Stops,
     /// It tells no row, and of its hosts always the same.
     Stutters,
+    /// It released what it had, and nobody has claimed it: the one owner answers, and the last consistent totals have all servers.
+    Released,
 }
 
 /// A daemon that asks two members.
@@ -51,24 +53,46 @@ struct Daemon {
     owners_asked: AtomicUsize,
     /// How often the second one was asked.
     second_asked: AtomicUsize,
+    /// What commands gave it to keep, by question.
+    kept: Kept,
 }
+
+type Kept = Arc<Mutex<BTreeMap<String, Value>>>;
 
 type Answer = Result<Json<Value>, (StatusCode, Json<ErrorView>)>;
 
 impl Daemon {
     async fn start(second: Second) -> (String, JoinHandle<()>) {
-        Daemon::serve(Arc::new(Daemon { second, owners_asked: AtomicUsize::new(0), second_asked: AtomicUsize::new(0) })).await
+        Daemon::serve(Arc::new(Daemon::of(second, Kept::default()))).await
+    }
+
+    /// One that has been given these sums before.
+    fn of(second: Second, kept: Kept) -> Daemon {
+        Daemon { second, owners_asked: AtomicUsize::new(0), second_asked: AtomicUsize::new(0), kept }
     }
 
     async fn serve(daemon: Arc<Daemon>) -> (String, JoinHandle<()>) {
         let router = Router::new()
+            .route("/api/results", get(async |State(daemon): State<Arc<Daemon>>| daemon.totals()))
             .route("/api/servers/owners", get(async |State(daemon): State<Arc<Daemon>>| daemon.owners()))
+            .route("/api/sums", get(Daemon::sums).post(Daemon::keep))
             .route("/api/status", get(async || Json(json!({"swarm": "a1", "access_point": access_point(1)}))))
             .route("/api/{what}/{rows}", get(Daemon::rows))
             .with_state(daemon);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let api = format!("--api http://{}", listener.local_addr().unwrap());
         (api, tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }))
+    }
+
+    /// Those of the fake node, of so many servers.
+    fn totals(&self) -> Json<Value> {
+        let mut totals = serde_json::to_value(results(0)).unwrap();
+        totals["summary"]["total"]["servers"] = ALL.into();
+        if self.second == Second::Released {
+            totals["consistent_age_ms"] = 1_200.into();
+            totals["in_transition_text"] = "2 subnets change hands".into();
+        }
+        Json(totals)
     }
 
     fn owners(&self) -> Json<Vec<ServerOwner>> {
@@ -78,8 +102,19 @@ impl Daemon {
         Json(match self.second {
             Second::TakenOver if asked > 0 => vec![one(1, ALL)],
             Second::Gone if asked > 0 => vec![one(1, OF_ONE)],
+            Second::Released => vec![one(1, OF_ONE)],
             _ => all.to_vec(),
         })
+    }
+
+    async fn sums(State(daemon): State<Arc<Daemon>>, Query(query): Query<BTreeMap<String, String>>) -> Json<Value> {
+        let kept = daemon.kept.lock().unwrap().get(&query["question"]).cloned();
+        Json(kept.map_or(json!({"age_ms": null, "sums": null}), |sums| json!({"age_ms": 5_000, "sums": sums})))
+    }
+
+    async fn keep(State(daemon): State<Arc<Daemon>>, Json(body): Json<SumsBody>) -> Json<Value> {
+        daemon.kept.lock().unwrap().insert(body.question, body.sums);
+        Json(json!([]))
     }
 
     async fn rows(
@@ -119,7 +154,7 @@ impl Daemon {
 /// What a command prints, and the error behind it.
 async fn told(line: &str) -> (String, Option<CommandError>) {
     let told = match Cli::try_parse_from(["nearcrawl"].into_iter().chain(line.split_whitespace())).unwrap().command {
-        Command::Results(args) => results::results(&args, Style::Plain).await,
+        Command::Results(args) => results_of::results(&args, Style::Plain).await,
         Command::Servers(args) => servers::servers(&args, Style::Plain).await,
         Command::Trend(args) => trend::trend(&args, Style::Plain).await,
         other => panic!("{other:?}"),
@@ -157,7 +192,9 @@ async fn numbers_without_the_rows_of_a_member_say_so_and_end_with_69() {
             "--json" => {
                 let told: Value = serde_json::from_str(&text).unwrap();
                 assert_eq!((told.pointer(place), &told["all_owners_answered"]), (Some(&OF_ONE.into()), &Value::Bool(false)), "{told}");
-                assert_eq!(told["missing_text"].as_array().map(Vec::len), Some(1), "{told}");
+                let missing = told["missing_text"].as_array().unwrap();
+                let of = format!("rows of {} of {ALL} servers, of 1 owner", ALL - OF_ONE);
+                assert_eq!((missing.len(), &missing[0]), (2, &Value::from(of)), "{told}");
             }
             "--csv" => assert!(text.contains(",false,") && text.contains("it does not answer"), "{text}"),
             _ => assert!(text.contains(&format!("{OF_ONE} server")), "{text}"),
@@ -169,19 +206,22 @@ async fn numbers_without_the_rows_of_a_member_say_so_and_end_with_69() {
     serving.abort();
 }
 
-/// What `results` prints, with sums kept in this directory.
+/// What a command prints, with sums kept in this directory.
 async fn told_keeping(directory: &std::path::Path, line: &str) -> (String, Option<CommandError>) {
-    let parsed = Cli::try_parse_from(["nearcrawl"].into_iter().chain(line.split_whitespace())).unwrap().command;
-    let Command::Results(mut args) = parsed else { panic!("{line}") };
-    args.kept = Some(directory.to_owned());
-    results::results(&args, Style::Plain).await.unwrap_or_else(|why| panic!("{line}: {why}"))
+    let mut command = Cli::try_parse_from(["nearcrawl"].into_iter().chain(line.split_whitespace())).unwrap().command;
+    *command.keeps_sums().unwrap_or_else(|| panic!("{line}")) = Some(directory.to_owned());
+    let told = match command {
+        Command::Results(args) => results_of::results(&args, Style::Plain).await,
+        Command::Trend(args) => trend::trend(&args, Style::Plain).await,
+        other => panic!("{other:?}"),
+    };
+    told.unwrap_or_else(|why| panic!("{line}: {why}"))
 }
 
 #[tokio::test]
 async fn while_a_dead_member_is_replaced_the_last_whole_sums_answer_with_their_age() {
     let directory = tempfile::tempdir().unwrap();
-    let lines = || LINES.into_iter().filter(|(line, _)| line.contains("--survey"));
-    for (line, _) in lines() {
+    for (line, _) in LINES {
         let (api, serving) = Daemon::start(Second::TakenOver).await;
         let (text, failure) = told_keeping(directory.path(), &format!("{line} --json {api}")).await;
         let told: Value = serde_json::from_str(&text).unwrap();
@@ -189,7 +229,8 @@ async fn while_a_dead_member_is_replaced_the_last_whole_sums_answer_with_their_a
         serving.abort();
     }
     let (api, serving) = Daemon::start(Second::Dead).await;
-    let asked = lines().flat_map(|(line, place)| ["--json", "", "--csv"].map(|form| (line, place, form)));
+    let asked = LINES.into_iter().flat_map(|(line, place)| ["--json", "", "--csv"].map(|form| (line, place, form)));
+    let asked = asked.filter(|(line, _, form)| !line.starts_with("trend") || *form != "--csv");
     let all = join_all(asked.map(async |(line, place, form)| {
         let (text, failure) = told_keeping(directory.path(), &format!("{line} {form} {api}")).await;
         (place, form, text, failure)
@@ -223,6 +264,52 @@ async fn while_a_dead_member_is_replaced_the_last_whole_sums_answer_with_their_a
 }
 
 #[tokio::test]
+async fn whoever_asks_first_is_told_the_whole_sums_that_the_daemon_was_given_by_others() {
+    let kept = Kept::default();
+    for (line, _) in LINES {
+        let (api, serving) = Daemon::serve(Arc::new(Daemon::of(Second::TakenOver, Arc::clone(&kept)))).await;
+        told(&format!("{line} --json {api}")).await;
+        serving.abort();
+    }
+    assert_eq!(kept.lock().unwrap().len(), LINES.len(), "each is a question of its own");
+    for second in [Second::Dead, Second::Released] {
+        let (api, serving) = Daemon::serve(Arc::new(Daemon::of(second, Arc::clone(&kept)))).await;
+        for (place, form, text, failure) in all_told(&api).await {
+            assert_eq!(failure, None, "{text}");
+            if form == "--json" {
+                let told: Value = serde_json::from_str(&text).unwrap();
+                assert_eq!((told.pointer(place), &told["consistent_age_ms"]), (Some(&ALL.into()), &5_000.into()), "{told}");
+                assert!(told["in_transition_text"].as_str().unwrap().contains("servers are missing"), "{told}");
+            }
+        }
+        serving.abort();
+    }
+}
+
+#[tokio::test]
+async fn rows_that_nobody_has_while_owners_change_are_missing_though_every_owner_answers() {
+    let (api, serving) = Daemon::start(Second::Released).await;
+    for (place, form, text, failure) in all_told(&api).await {
+        let failure = failure.unwrap_or_else(|| panic!("{text}"));
+        let of = format!("rows of {} of {ALL} servers, while owners change: 2 subnets change hands", ALL - OF_ONE);
+        assert!(failure.exit == Exit::Unavailable && failure.message.contains(&of), "{failure}");
+        if form == "--json" {
+            let told: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!((told.pointer(place), &told["all_owners_answered"]), (Some(&OF_ONE.into()), &Value::Bool(false)), "{told}");
+            assert_eq!(told["missing_text"], json!([of]), "{told}");
+        }
+    }
+    // A report says so in its text, an export and a list of servers by their exit codes.
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rows.jsonl");
+    for line in [format!("export history --out {}", file.display()), "servers".to_owned()] {
+        let failure = type_in(&format!("{line} {api}")).await.unwrap_err();
+        assert!(failure.exit == Exit::Unavailable && failure.message.contains("while owners change"), "{line}: {failure}");
+    }
+    serving.abort();
+}
+
+#[tokio::test]
 async fn what_others_have_taken_over_meanwhile_is_not_missing() {
     for (line, place) in LINES {
         let (api, serving) = Daemon::start(Second::TakenOver).await;
@@ -242,7 +329,7 @@ async fn what_others_have_taken_over_meanwhile_is_not_missing() {
 
 /// The servers of a survey that are told, and what is said to be missing.
 async fn told_and_missing(second: Second) -> (u64, String, usize) {
-    let daemon = Arc::new(Daemon { second, owners_asked: AtomicUsize::new(0), second_asked: AtomicUsize::new(0) });
+    let daemon = Arc::new(Daemon::of(second, Kept::default()));
     let (api, serving) = Daemon::serve(Arc::clone(&daemon)).await;
     let (line, place) = LINES[0];
     let (text, failure) = told(&format!("{line} --json {api}")).await;

@@ -1,6 +1,6 @@
 //! Context of the API's handlers: the node, by queries, its metrics, and what is on this machine alone.
 
-use super::{history::History, token::Token};
+use super::{history::History, sums::KeptSums, token::Token};
 use crate::node::{config::InUse, metrics::Metrics, query::QueryHandle, visits::Visits};
 use std::{path::PathBuf, sync::Arc};
 
@@ -25,4 +25,6 @@ pub struct Local {
     pub visits: Visits,
     /// What was done lately.
     pub history: History,
+    /// Sums over rows that commands gave.
+    pub kept_sums: KeptSums,
 }

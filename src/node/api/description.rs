@@ -1,6 +1,6 @@
 //! Description of the API as OpenAPI, made from the routes themselves.
 
-use super::{admission, logs, opt_outs, page, routes, settings, surveys, verify};
+use super::{admission, logs, opt_outs, page, routes, settings, sums, surveys, verify};
 use axum::Json;
 use utoipa::OpenApi;
 
@@ -24,6 +24,8 @@ use utoipa::OpenApi;
         routes::server_history,
         routes::export_rows,
         routes::seeds,
+        sums::sums,
+        sums::keep,
         surveys::surveys,
         surveys::make,
         surveys::survey,

@@ -14,6 +14,7 @@ mod opt_outs;
 mod page;
 mod routes;
 mod settings;
+mod sums;
 mod surveys;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ use listener::Limited;
 pub use opt_outs::OptOutBody;
 pub use routes::{MAX_ROWS, MAX_SEEDS, SeedsBody};
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+pub use sums::{KeptSumsView, SumsBody};
 pub use surveys::StateBody;
 pub use token::{TOKEN_HEADER, Token, read_token};
 use tokio::{net::TcpListener, sync::watch};
@@ -175,6 +177,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/history", get(logs::history))
         .route("/api/settings", get(settings::settings))
         .route("/api/seeds", post(routes::seeds))
+        .route("/api/sums", get(sums::sums).post(sums::keep))
         .route("/api/surveys", get(surveys::surveys).post(surveys::make).layer(DefaultBodyLimit::max(surveys::MAX_BODY)))
         .route("/api/survey", get(surveys::survey))
         .route("/api/survey/probes", get(surveys::probes))

@@ -510,6 +510,7 @@ pub async fn pin(State(context): State<Context>, body: Bytes) -> Result<Json<Pin
 pub async fn metrics(State(context): State<Context>) -> Result<Response, RequestError> {
     let status = context.queries.ask(Query::Status).await?;
     context.metrics.update(&status);
+    context.metrics.update_limits(&context.local.kept_sums.limits());
     let kind = [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")];
     Ok((kind, context.metrics.text()).into_response())
 }

@@ -30,7 +30,7 @@ use tokio::sync::watch;
 use utoipa::OpenApi;
 
 /// All routes with their methods: adding one without describing it, or the other way round, fails.
-const ROUTES: [(&str, &str); 40] = [
+const ROUTES: [(&str, &str); 42] = [
     ("get", "/"),
     ("get", "/api/admission"),
     ("get", "/api/cross-table"),
@@ -50,6 +50,7 @@ const ROUTES: [(&str, &str); 40] = [
     ("get", "/api/servers/rows"),
     ("get", "/api/settings"),
     ("get", "/api/status"),
+    ("get", "/api/sums"),
     ("get", "/api/survey"),
     ("get", "/api/survey/probes"),
     ("get", "/api/surveys"),
@@ -69,6 +70,7 @@ const ROUTES: [(&str, &str); 40] = [
     ("post", "/api/pin"),
     ("post", "/api/resume"),
     ("post", "/api/seeds"),
+    ("post", "/api/sums"),
     ("post", "/api/survey/state"),
     ("post", "/api/surveys"),
 ];
@@ -316,6 +318,30 @@ async fn seeds_are_taken_in_or_named_with_the_reason() {
 }
 
 #[tokio::test]
+async fn sums_that_one_gives_are_told_to_all_who_ask_the_same() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let give = async |body: Value| client().post(node.url("/api/sums")).json(&body).send().await.unwrap().status();
+    let none = super::KeptSumsView::default();
+    assert_eq!(get::<super::KeptSumsView>(&node, "/api/sums?question=a%20b").await, none);
+    let sums = serde_json::json!({ "servers": 9 });
+    assert_eq!(give(serde_json::json!({ "question": "a b", "sums": sums })).await, StatusCode::OK);
+    let kept: super::KeptSumsView = get(&node, "/api/sums?question=a%20b").await;
+    assert!(kept.sums == sums && kept.age_ms.is_some_and(|age| age < 60_000), "{kept:?}");
+    assert_eq!(get::<super::KeptSumsView>(&node, "/api/sums?question=a").await, none);
+    for body in [
+        serde_json::json!({ "question": "", "sums": sums }),
+        serde_json::json!({ "question": "x".repeat(1_025), "sums": sums }),
+        serde_json::json!({ "question": "a", "sums": 9 }),
+        serde_json::json!({ "question": "a" }),
+    ] {
+        assert_eq!(give(body).await, StatusCode::BAD_REQUEST);
+    }
+    let metrics = client().get(node.url("/metrics")).send().await.unwrap().text().await.unwrap();
+    assert!(metrics.contains("nearcrawl_limit_used{limit=\"questions with kept sums\"} 1\n"), "{metrics}");
+    node.end().await;
+}
+
+#[tokio::test]
 async fn the_description_and_the_routes_agree() {
     let node = FakeNode::start("127.0.0.1:0").await;
     let described: Value = get(&node, "/openapi.json").await;
@@ -401,6 +427,8 @@ async fn metrics_are_well_formed_and_follow_the_status() {
         "nearcrawl_unresolved_names_total{reason=\"no-such-name\"} 4",
         "nearcrawl_cache_hits_total{cache=\"frontier\"} 9120",
         "nearcrawl_limit_max{limit=\"waiting URLs\"} 1000000",
+        "nearcrawl_limit_used{limit=\"questions with kept sums\"} 0",
+        "nearcrawl_limit_max{limit=\"bytes of kept sums\"} 16777216",
         "nearcrawl_tasks_running{kind=\"fetch\"} 3",
         "nearcrawl_task_panics_total{kind=\"fetch\"} 0",
     ];

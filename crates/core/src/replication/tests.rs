@@ -93,8 +93,8 @@ fn append(cx: &mut Context) -> (WriteId, usize) {
 }
 
 /// Nobody says anything of others.
-fn unknown() -> Reputation<fn(&AccessPoint) -> bool, fn(&AccessPoint) -> bool> {
-    Reputation { vouched: |_| false, leaves: |_| false }
+fn unknown() -> super::Reputation<fn(&AccessPoint) -> bool, fn(&AccessPoint) -> bool> {
+    super::Reputation { vouched: |_| false, leaves: |_| false }
 }
 
 #[test]

@@ -10,8 +10,9 @@
 use super::strata::MIN_SAMPLED;
 use nearcrawl_model::{
     estimates::{CellEstimates, Estimate, Estimates, Sampled},
-    record::ServerRecord,
-    server_rows::ServerRow,
+    record::{RunState, ServerRecord, ServerStatus},
+    run_history::RunSummary,
+    server_rows::{ServerRow, Today},
     summary::{Counts, Dimension},
 };
 use std::{
@@ -41,9 +42,26 @@ impl Standing {
         Some(Standing { address, visited: sampled || super::tally::is_visited(record), sampled })
     }
 
+    /// Of a server in a run, or without it. One that was elsewhere in that run counts as what it was.
+    pub(super) fn of_run(today: &Today, run: Option<&RunSummary>) -> Option<Standing> {
+        let address = today.address.filter(|_| today.inclusion_probability != Some(1.0))?;
+        if run.is_some_and(|run| run.address != Some(address)) {
+            return None;
+        }
+        let visited = run.is_some_and(was_visited);
+        let sampled = visited && today.inclusion_probability.is_some_and(|probability| probability > 0.0);
+        Some(Standing { address, visited, sampled })
+    }
+
     pub(super) fn of_row(row: &ServerRow) -> Option<Standing> {
         Standing::of(&row.record, row.inclusion_probability)
     }
+}
+
+/// As [`super::tally::is_visited`] says it of a record.
+fn was_visited(run: &RunSummary) -> bool {
+    let is_over = run.known > 0 && !matches!(run.state, RunState::Running | RunState::PausedByBudget);
+    run.status != ServerStatus::Waiting || is_over
 }
 
 /// A figure of hosts.
@@ -65,6 +83,8 @@ impl Figure {
 #[derive(Debug, Default, Clone, Copy)]
 struct Sums {
     hosts: u64,
+    /// Hosts (among them) that count as servers: in sums of a run, those that have it.
+    servers: u64,
     up: u64,
     pages: Figure,
     page_bytes: Figure,
@@ -74,6 +94,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, counts: &Counts) {
         self.hosts = self.hosts.saturating_add(1);
+        self.servers = self.servers.saturating_add(counts.servers);
         self.up = self.up.saturating_add(counts.up);
         self.pages.add(counts.pages);
         self.page_bytes.add(counts.page_bytes);
@@ -125,7 +146,8 @@ impl Part {
             Estimate::of_part(hosts, &having, &stratum.sample.sampled(of), counted)
         };
         CellEstimates {
-            servers: if is_known { Estimate::default() } else { share(|sums| sums.hosts) },
+            // How many hosts there are is certain, and what is counted of them is known.
+            servers: if is_known { Estimate::certain(hosts, self.all.servers) } else { share(|sums| sums.hosts) },
             up: share(|sums| sums.up),
             pages: sum(|sums| sums.pages),
             page_bytes: sum(|sums| sums.page_bytes),

@@ -8,8 +8,8 @@
 //! * `activity`: what it is doing, why it is not doing more, and whether anything is left to do
 //! * `status`: the numbers; `counters`: what was done since the start; `events`: which delegations and hand-overs ended lately
 //! * `journal_rows`: visits and links, as readers are told them
-//! * [`RowTally`]: what rows of servers come to, whoever owns them; [`RowTable`]: the same by one or two splits; `crowds`: what those say of
-//!   hosts that were not visited
+//! * [`RowTally`]: what rows of servers come to, whoever owns them; [`RowTable`]: the same by one or two splits; [`RunRows`]: what one run
+//!   of them comes to; `crowds`: what those say of hosts that were not visited
 //! * `why`: why something is crawled, by whom and when; `never_contacted`: why it is by no member
 //! * `cross_tables`: sums by two dimensions, which members are asked for
 //! * [`tally`]: the sums over our sites, and those that others tell; `consistent`: which of these answer while subnets change hands;
@@ -29,6 +29,7 @@ mod never_contacted;
 mod reason;
 mod row_table;
 mod rows;
+mod run_rows;
 mod status;
 mod stays;
 mod strata;
@@ -43,6 +44,7 @@ pub use counters::Counters;
 pub(crate) use machine::{BesidesSums, Report};
 pub use row_table::RowTable;
 pub use rows::{RowEstimates, RowTally, SplitEstimates};
+pub use run_rows::{RunRows, RunSplitEstimates, RunSums};
 pub use status::Outside;
 pub(crate) use tally::oldest_told;
 pub use view::View;

@@ -41,7 +41,7 @@ use nearcrawl_model::{
     ownership_map::{MapDigest, MapPart},
     record::ServerRecord,
     run_history::RunSummary,
-    server_rows::{HistoryRow, MAX_OWNERS, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows},
+    server_rows::{HistoryRow, MAX_OWNERS, RowsOf, RunRow, ServerOwner, ServerRow, ServerRows, Today},
     subnet::Subnet,
     summary::{RollUp, SwarmResults},
     survey::{Place, SignedSurvey, SurveyId, SurveyMark, SurveyPlan, SurveyRef, SurveyState, SurveyView, survey_id},
@@ -224,7 +224,10 @@ impl<'a> View<'a> {
         };
         let runs = runs.into_iter().map(run_row).collect();
         let (host, tree, surveys) = (site.key.host.clone(), site.tree.clone(), self.surveys_of(site));
-        HistoryRow { access_point: self.context.me, host, tree, surveys, runs_left_out, runs }
+        let Whereabouts { country, registry, organisation } = whereabouts(self.context, Some(site.address));
+        let inclusion_probability = self.report.inclusion_probability(&host);
+        let today = Some(Today { address: Some(site.address), country, registry, organisation, inclusion_probability });
+        HistoryRow { access_point: self.context.me, host, tree, surveys, runs_left_out, today, runs }
     }
 
     /// Whether it has the journals of all that it owns: without, rows that are missing could not be told from rows that never were. Fails with

@@ -6,7 +6,7 @@ use crate::{
         site::Site,
     },
     report::{
-        RowTable, RowTally,
+        RowTable, RowTally, RunRows, RunSums,
         tally::{Tally, Whereabouts},
     },
 };
@@ -18,7 +18,9 @@ use nearcrawl_model::{
     ids::SiteNumber,
     journal::JournalKey,
     record::{RunState, ServerRecord, ServerStatus},
-    server_rows::ServerRow,
+    run_history::RunSummary,
+    run_totals::{RunCounts, RunEstimates},
+    server_rows::{HistoryRow, RunRow, ServerRow, Today},
     split::Split,
     summary::{Counts, Dimension, Summary},
     time::WallTime,
@@ -378,4 +380,123 @@ fn few_hosts_or_all_of_them_are_counted_and_no_estimate_is_made_of_too_few() {
     assert!(!portal.told().estimates.is_any() && (0..1_000).all(|number| probability(&portal, number) == Some(1.0)));
     (0..1_000).for_each(|number| portal.tally.remove(&portal.hosts[number].clone()));
     assert_eq!(portal.told(), Summary { by: portal.told().by, ..Summary::default() }, "nothing is left");
+}
+
+/// The summary of a run of a host, as it is if it was visited in it.
+fn run_of(portal: &Portal, number: usize, run: u32) -> RunRow {
+    let record = portal.truth(number);
+    let pages = record.pages * u64::from(run);
+    let failing = if record.pages.is_multiple_of(2) { record.pages / 2 } else { 0 };
+    let summary = RunSummary { run, pages, failing, page_bytes: 1_000 * pages, ..RunSummary::of(&record) };
+    RunRow { country: "KE".to_owned(), registry: "afrinic".to_owned(), organisation: "Portal".to_owned(), summary }
+}
+
+/// The sums of the second run by one by one split, and by label and software: of the first `having` in line of those visited, or in truth.
+fn second_run(portal: &Portal, having: usize, is_truth: bool) -> [RunSums; 2] {
+    let waiting: BTreeSet<usize> = portal.line.values().copied().collect();
+    let mut in_line: Vec<usize> = (0..portal.known).filter(|number| !waiting.contains(number)).collect();
+    in_line.sort_by_key(|number| place_of(&portal.hosts[*number], &portal.key));
+    let second: BTreeSet<usize> = in_line.into_iter().take(having).collect();
+    let by = [Split::Label, Split::By(Dimension::Software)];
+    let mut rows = [RunRows::new(2, &[]), RunRows::new(2, &by)];
+    for number in 0..portal.known {
+        let host = &portal.hosts[number];
+        let inclusion_probability = if is_truth { Some(1.0) } else { portal.tally.inclusion_probability(host) };
+        let runs = if is_truth || second.contains(&number) { vec![1, 2] } else { vec![1] };
+        let row = HistoryRow {
+            access_point: AccessPoint([1; 32]),
+            host: host.clone(),
+            tree: host.clone(),
+            surveys: Vec::new(),
+            runs_left_out: 0,
+            today: Some(Today {
+                address: portal.truth(number).address,
+                country: "KE".to_owned(),
+                registry: "afrinic".to_owned(),
+                organisation: "Portal".to_owned(),
+                inclusion_probability,
+            }),
+            runs: runs.into_iter().map(|run| run_of(portal, number, run)).collect(),
+        };
+        let sector = if number.is_multiple_of(2) { "sector=museum" } else { "sector=university" };
+        rows.iter_mut().for_each(|rows| rows.enter(&row, [sector.to_owned()]));
+    }
+    rows.map(RunRows::sums)
+}
+
+fn note_run(right: &mut Outcomes, name: &str, told: &RunEstimates, truth: &RunCounts) {
+    let RunEstimates { servers, up, pages, page_bytes, failing, not_estimated } = told;
+    assert_eq!(*not_estimated, 0, "{name}");
+    for (what, estimate, truth) in [
+        ("servers", servers, truth.servers),
+        ("up", up, truth.up),
+        ("pages", pages, truth.pages),
+        ("page bytes", page_bytes, truth.page_bytes),
+        ("failing", failing, truth.failing),
+    ] {
+        note(right, format!("{name}: {what}"), estimate, truth);
+    }
+}
+
+#[test]
+fn intervals_of_a_run_that_a_part_of_the_hosts_has_are_right_in_nine_of_ten_seeds() {
+    let mut right = Outcomes::new();
+    for seed in 1..=200_u64 {
+        let mut portal = Portal::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), 700);
+        portal.discover(700);
+        portal.visit(350);
+        portal.told();
+        let [one_by_one, crossed] = second_run(&portal, 200, false);
+        let [truth, true_cells] = second_run(&portal, 200, true);
+        assert!(truth.estimates.is_none() && truth.estimates_by.is_empty() && truth.totals.total.servers == 700);
+        assert_eq!((one_by_one.totals.total.servers, one_by_one.totals.servers_without), (200, 500));
+        assert_eq!((one_by_one.sample.addresses, one_by_one.sample.hosts, one_by_one.sample.sampled), (1, 700, 200));
+        let all = one_by_one.estimates.unwrap();
+        assert_eq!((all.servers.estimated, all.servers.margin), (700, 0), "how many there are is known");
+        note_run(&mut right, "all", &all, &truth.totals.total);
+        for (split, values) in &one_by_one.estimates_by {
+            let by = Dimension::ALL.into_iter().find(|dimension| dimension.name() == split);
+            let truth = by.map_or(&truth.totals.labels, |dimension| &truth.totals.by[&dimension]);
+            values.iter().for_each(|(value, told)| note_run(&mut right, &format!("{split} {value}"), told, &truth[value]));
+        }
+        for cell in &crossed.totals.cells {
+            let of_all = true_cells.totals.cells.iter().find(|other| other.values == cell.values).unwrap();
+            note_run(&mut right, &cell.values.join(" "), &cell.estimates.unwrap(), &of_all.counts);
+        }
+    }
+    for name in ["country KE: pages", "software nginx: servers", "label sector=museum: failing", "sector=museum nginx: pages"] {
+        assert!(right.contains_key(name), "{name}");
+    }
+    assert_each_right(&right);
+}
+
+#[test]
+fn of_a_run_of_few_hosts_and_of_hosts_that_were_elsewhere_nothing_is_estimated() {
+    let mut portal = Portal::new(7, 1_000);
+    portal.discover(1_000);
+    portal.visit(100);
+    portal.told();
+    let [few, _] = second_run(&portal, 9, false);
+    let all = few.estimates.unwrap();
+    assert_eq!((all.not_estimated, few.sample.not_estimated, all.up.variance), (1_000, 1_000, 0.0));
+    assert_eq!(all.up.estimated, few.totals.total.up, "what was counted");
+    // All that have the run were at another address then, and so are those that have not: of none it is known where it stands.
+    let mut rows = RunRows::new(1, &[]);
+    for number in 0..100 {
+        let host = &portal.hosts[number];
+        let mut run = run_of(&portal, number, 1);
+        run.summary.address = Some("9.0.0.2".parse().unwrap());
+        let today = Today {
+            address: Some("9.0.0.1".parse().unwrap()),
+            country: "KE".to_owned(),
+            registry: "afrinic".to_owned(),
+            organisation: "Portal".to_owned(),
+            inclusion_probability: Some(0.1),
+        };
+        let (access_point, tree) = (AccessPoint([1; 32]), host.clone());
+        let (host, surveys, today, runs) = (host.clone(), Vec::new(), Some(today), vec![run]);
+        rows.enter(&HistoryRow { access_point, host, tree, surveys, runs_left_out: 0, today, runs }, []);
+    }
+    let sums = rows.sums();
+    assert!(sums.estimates.is_none() && sums.totals.total.servers == 100, "{:?}", sums.estimates);
 }

@@ -124,7 +124,7 @@ pub(super) async fn of_each_run(asking: Asking<'_>) -> Result<Compared, DaemonEr
         let member = asking.name(number);
         let expected = reference::run_totals(asking.reference, run, asking.run);
         let told = asking.swarm.json(number, &["results", "--run", &run_text]).await?;
-        for part in ["run", "all_owners_answered", "total", "servers_without"] {
+        for part in ["run", "all_owners_answered", "missing_text", "consistent_age_ms", "total", "servers_without"] {
             compared.rows += 1;
             compared.value(&member, &format!("run {run} {part}"), &expected[part], &told[part], false);
         }
