@@ -411,6 +411,9 @@ fn histories(world: &World) -> BTreeMap<String, Vec<(u32, u64)>> {
     let views = world.running().into_iter().map(|number| world.crawler(number).unwrap().view());
     let rows = views.flat_map(|view| view.rows(RowsOf::History, None).unwrap().rows);
     let read = rows.map(|row| serde_json::from_str::<HistoryRow>(&row).unwrap());
+    // Nothing moves here: each is today where it was in every run.
+    let stays = |row: &HistoryRow| row.runs.iter().all(|run| row.today.as_ref().is_some_and(|today| today.address == run.summary.address));
+    let read = read.inspect(|row| assert!(stays(row), "{row:?}"));
     let runs = |row: &HistoryRow| row.runs.iter().map(|run| (run.summary.run, run.summary.pages)).collect();
     read.map(|row| (row.host.to_string(), runs(&row))).collect()
 }
