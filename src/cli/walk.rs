@@ -402,8 +402,8 @@ mod tests {
     #[test]
     fn rows_that_no_owner_has_are_missing_while_owners_change_and_are_counted() {
         let said = |owners: &[u8], there, announced, in_transition: Option<u64>| {
-            let mut missing = Missing::default();
-            missing.owners = owners.iter().map(|byte| (AccessPoint([*byte; 32]), "it does not answer".to_owned())).collect();
+            let owners = owners.iter().map(|byte| (AccessPoint([*byte; 32]), "it does not answer".to_owned())).collect();
+            let mut missing = Missing { owners, ..Missing::default() };
             let why = "2 subnets change hands".to_owned();
             missing.compare(there, announced, in_transition.map(|servers| (servers, why)));
             missing.words()

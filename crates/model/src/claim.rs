@@ -66,7 +66,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The total order of claims to one subnet: the greater one holds. Higher epoch, then lower round-trip time (none is
+    /// The total order of claims to one subnet that voters of one list accepted: the greater one holds. Higher epoch, then lower round-trip time (none is
     /// worst), then smaller owner; a release of the same claim beats the claim itself.
     pub fn strength(&self, other: &Claim) -> Ordering {
         self.epoch

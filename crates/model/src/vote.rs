@@ -99,6 +99,11 @@ pub fn quorum_of(voters: usize) -> usize {
     if voters >= BEARS_LIARS_FROM { 2 * voters / 3 + 1 } else { voters / 2 + 1 }
 }
 
+/// How many of so many voters may lie, so that two quorums still share one that does not. Below seven voters none may.
+pub fn liars_borne(voters: usize) -> usize {
+    if voters >= BEARS_LIARS_FROM { voters - quorum_of(voters) } else { 0 }
+}
+
 /// A signature with the key that it is checked by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Endorsed {
@@ -571,6 +576,8 @@ pub enum BallotRequest {
     },
     /// To every member: this list is in force.
     Adopt(SignedList),
+    /// From a voter of the list with this number to one of the list before, or to one that votes by it: what was decided before it?
+    Decided(u64),
 }
 
 /// The answer to a [`BallotRequest`].
@@ -588,4 +595,6 @@ pub enum BallotAnswer {
     OtherList(u64),
     /// To `Adopt`; or the request makes no sense here.
     Noted,
+    /// To `Decided`: this was decided before the list with this number, as far as this voter knows.
+    Decided(u64, HandedOver),
 }

@@ -34,7 +34,9 @@ milliseconds, beside the scenario or relative to the working directory. Twenty q
 were kept (nothing fetched by two or twice, no pause broken, nothing lost or wrongly called exact, one owner for each subnet and equal maps \
 and totals at the end), 1 if not, 65 if the file is wrong. Its rule is \"default\", or leaves something out: \"no-lease\" (an owner that too \
 few voters hear goes on), \"no-council\" (one vote is enough for a claim), \"no-replicas\" (copies are not kept), \"no-hello\" (names count as \
-members that nobody has heard of but by others).
+members that nobody has heard of but by others). What members \"lie\" about: claim, epoch, double-accept, address, hosts, runs, journal, \
+roll-up, flood, dial, probe; forward (they pass nothing on), hand-over (they tell the next voters that nothing was decided), silence (they \
+do not answer who asks for journals), deny (they say that they have none).
 
 Examples:
   nearcrawl lab swarm --members 5 --subnets 20 --minutes 60 --faults kills

@@ -248,8 +248,8 @@ impl Ownership {
 impl Ownership {
     /// Checks a claim that came from elsewhere, what costs most last: whether its owner signed it.
     pub(crate) fn check(&self, cx: &mut Context, claim: &Claim, proof: &SignedClaim) -> Checked {
-        let held = self.register.latest(&claim.subnet).map(|held| &held.claim);
-        if held.is_some_and(|held| claim.strength(held) != Ordering::Greater) {
+        let held = self.register.latest(&claim.subnet);
+        if held.is_some_and(|held| held.strength_of(claim, proof) != Ordering::Greater) {
             return Checked::Known;
         }
         let refused = if !claimable(&claim.subnet) {

@@ -1,7 +1,7 @@
 //! Register of claims, which every access point keeps and which converges without a coordinator.
 //!
 //! Merging is commutative, associative and idempotent: of two claims to one subnet the stronger one holds
-//! ([`Claim::strength`]), in whatever order and however often they arrive. Signatures are checked before merging.
+//! ([`Held::strength_of`]), in whatever order and however often they arrive. Signatures are checked before merging.
 //!
 //! Whose an address is follows from the claims alone ([`Register::around`]): that of the longest claimed subnet around it. So
 //! members with different hierarchies never disagree about it; a hierarchy only says which subnet to settle where none is claimed.
@@ -16,6 +16,7 @@ use nearcrawl_model::{
 };
 use siphasher::sip::SipHasher13;
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
     net::IpAddr,
@@ -54,6 +55,15 @@ impl Held {
     /// The votes that accepted it, or what it releases; none if there were none yet.
     pub(crate) fn votes(&self) -> Option<&Votes> {
         self.votes.as_deref()
+    }
+
+    /// How strong another claim to the same subnet is beside this one: first the one that voters of the later list accepted, then
+    /// [`Claim::strength`]. Who has votes for a claim, and says that it withdraws it, could publish it when the voters of a later list do not
+    /// know of it any more, and have let somebody else claim at that epoch or an earlier one. Who publishes what it has accepted, or does not
+    /// hide it from the voters, is no worse off: later lists accept only later epochs then.
+    pub(crate) fn strength_of(&self, claim: &Claim, proof: &SignedClaim) -> Ordering {
+        let list = |votes: Option<&Votes>| votes.map_or(0, |votes| votes.list);
+        list(proof.votes.as_deref()).cmp(&list(self.votes())).then_with(|| claim.strength(&self.claim))
     }
 
     /// The term of the owner's lease when it was accepted.
@@ -100,12 +110,13 @@ fn digest(claim: &Claim) -> u64 {
 impl Register {
     /// Takes a claim in whose signature was checked.
     pub(crate) fn merge(&mut self, claim: Claim, proof: &SignedClaim) -> Merged {
-        let before = self.claims.get(&claim.subnet).map(|held| held.claim.clone());
-        match before.as_ref().map(|held| claim.strength(held)) {
-            Some(std::cmp::Ordering::Equal) => return Merged::Known,
-            Some(std::cmp::Ordering::Less) => return Merged::Weaker,
-            Some(std::cmp::Ordering::Greater) | None => {}
+        let held = self.claims.get(&claim.subnet);
+        match held.map(|held| held.strength_of(&claim, proof)) {
+            Some(Ordering::Equal) => return Merged::Known,
+            Some(Ordering::Less) => return Merged::Weaker,
+            Some(Ordering::Greater) | None => {}
         }
+        let before = held.map(|held| held.claim.clone());
         let Ok(signature) = proof.signature.as_slice().try_into() else { return Merged::Weaker };
         if let Some(old) = &before {
             self.forget(old);

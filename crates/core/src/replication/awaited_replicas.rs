@@ -73,6 +73,8 @@ pub(crate) struct AwaitedReplicas {
     named: BTreeSet<Vec<NamedReplica>>,
     /// Those that have answered since these sets were put together.
     answered: BTreeSet<NamedReplica>,
+    /// For how long the set that deserves most is waited for, in seconds.
+    longest_s: u32,
 }
 
 impl AwaitedReplicas {
@@ -80,7 +82,8 @@ impl AwaitedReplicas {
     pub(crate) fn new(mut sets: Vec<InheritedReplicas>) -> AwaitedReplicas {
         sets.retain(|set| !set.members.is_empty());
         let named = sets.iter().map(|set| set.members.clone()).collect();
-        AwaitedReplicas { sets, named, ..AwaitedReplicas::default() }
+        let longest_s = sets.iter().map(|set| set.patience_s).max().unwrap_or(0);
+        AwaitedReplicas { sets, named, longest_s, ..AwaitedReplicas::default() }
     }
 
     /// This one has all that was recorded by one of the owners as well, and need not be waited for.
@@ -111,6 +114,18 @@ impl AwaitedReplicas {
         self.unknown |= other.unknown;
         self.sets.extend(other.sets);
         self.named.extend(other.named);
+        self.longest_s = self.longest_s.max(other.longest_s);
+    }
+
+    /// For how long the set that deserves most is waited for.
+    pub(super) fn longest(&self) -> Millis {
+        Millis::from(self.longest_s) * 1_000
+    }
+
+    /// Those that were named and have not answered.
+    pub(super) fn unheard(&self) -> impl Iterator<Item = AccessPoint> {
+        let unheard: BTreeSet<_> = self.named.iter().flatten().filter(|replica| !self.answered.contains(replica)).collect();
+        unheard.into_iter().map(|replica| replica.member)
     }
 
     /// Whether nobody is waited for.
@@ -134,6 +149,12 @@ impl AwaitedReplicas {
     /// Whether one of each set has answered: all that was recorded is among what they and those like them sent.
     pub(super) fn all_answered(&self) -> bool {
         !self.named.is_empty() && self.named.iter().all(|set| set.iter().any(|replica| self.answered.contains(replica)))
+    }
+
+    /// Of each set those that have answered.
+    pub(super) fn answered_of_each(&self) -> impl Iterator<Item = Vec<AccessPoint>> {
+        let answered = |replica: &&NamedReplica| self.answered.contains(*replica);
+        self.named.iter().map(move |set| set.iter().filter(answered).map(|replica| replica.member).collect())
     }
 
     /// Whether this member has all that was recorded by one of the owners, in this database, as that one said.

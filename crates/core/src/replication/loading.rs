@@ -2,6 +2,9 @@
 //!
 //! A journal is not signed, so whoever is asked could offer a later one than there ever was. All that was recorded is at each of the members
 //! that the former owners named to the voters: once one of each set has answered, copies of members that nobody named do not count.
+//!
+//! One that was named may lie as well, and say that it has nothing. That is believed of two, or of our own store. If one alone says so, another
+//! that was named may come within [`MAX_DOUBT`] and have all; after that what the others kept counts as if none had answered.
 
 use super::awaited_replicas::AwaitedReplicas;
 use nearcrawl_model::{
@@ -26,6 +29,13 @@ const RECALL_AGAIN: Millis = 2_000;
 /// If no replica at all answers, how many times that long a new owner waits before it begins from nothing: what others kept is worth
 /// more than five minutes.
 const MAX_SILENCES: u32 = 15;
+
+/// For how long it waits for others that were named if one of them alone has answered, and has nothing; less if no set of theirs deserves as
+/// much ([`AwaitedReplicas::longest`]).
+const MAX_DOUBT: Millis = 300_000;
+
+/// So many members that were named are believed that nothing was recorded.
+const BELIEVED: usize = 2;
 
 /// Members that came back are asked so often, while none has answered that must have all.
 const LOOK_AGAIN: Millis = 5_000;
@@ -167,6 +177,8 @@ pub(super) struct Loading {
     /// It does not begin with what our own store has if that does not go on at this epoch, before another member has answered.
     doubtful_before: Option<u64>,
     begun: Moment,
+    /// Whether others that were named have been waited for for long enough, if one of them has nothing.
+    doubted: bool,
     /// A member that has not answered by then is not waited for; if no member has, others are asked.
     until: Moment,
     /// How often no member had answered by then.
@@ -200,6 +212,7 @@ impl Loading {
             awaited,
             doubtful_before: None,
             begun: now,
+            doubted: false,
             until: now.after(RECALL_TIMEOUT),
             silences: 0,
             read: false,
@@ -292,9 +305,10 @@ impl Loading {
         }
         let waits = !self.awaited.is_empty();
         self.awaited.have_waited(now.since(self.begun));
+        self.doubted |= now.since(self.begun) >= MAX_DOUBT.min(self.awaited.longest());
         let found = self.doubtful_before.is_none() && !(self.own.is_empty() && self.told.is_empty());
         let gives_up = waits || !self.heard.is_empty() || found || self.silences >= MAX_SILENCES;
-        if self.awaited.is_empty() && gives_up {
+        if self.awaited.is_empty() && gives_up && !self.is_in_doubt() {
             self.asked.clear();
             self.awaited.clear();
             self.doubtful_before = None;
@@ -314,12 +328,34 @@ impl Loading {
 
     /// Whether it waits for a member to come back.
     pub(super) fn is_parked(&self) -> bool {
-        self.read && !self.awaited.is_empty() && self.silences > 0
+        self.read && (!self.awaited.is_empty() || self.is_in_doubt()) && self.silences > 0
     }
 
-    /// The members that have all that was recorded, as long as none of them has answered.
+    /// The members that have all that was recorded, as long as none of them has answered, or one alone that has nothing.
     pub(super) fn awaited(&self) -> Vec<AccessPoint> {
+        if self.awaited.is_empty() && self.is_in_doubt() {
+            return self.awaited.unheard().collect();
+        }
         self.awaited.members().collect()
+    }
+
+    /// Whether this member was named, and answered from the database that was meant.
+    fn is_named(&self, member: &AccessPoint) -> bool {
+        self.heard.get(member).copied().flatten().is_some_and(|store| self.awaited.has_named(*member, store))
+    }
+
+    /// Whether those that were named and have answered have nothing, and are too few of a set to be believed: it may be a lie that hides
+    /// what others have.
+    fn have_nothing(&self) -> bool {
+        let ours = |member: &AccessPoint| !self.heard.contains_key(member);
+        let is_believed = |said: Vec<AccessPoint>| said.len() >= BELIEVED || said.iter().any(ours);
+        let copies = self.told.keys().any(|member| self.is_named(member));
+        !copies && self.awaited.all_answered() && !self.awaited.answered_of_each().all(is_believed)
+    }
+
+    /// Whether it waits for others that were named because those that answered have nothing.
+    fn is_in_doubt(&self) -> bool {
+        !self.doubted && self.have_nothing() && self.awaited.unheard().next().is_some()
     }
 
     /// Voters told who has all. Our own store, and those that have answered, count.
@@ -340,25 +376,27 @@ impl Loading {
     /// These members will not come back.
     pub(super) fn declare_lost(&mut self, lost: &[AccessPoint]) {
         self.awaited.declare_lost(lost);
+        self.doubted |= self.awaited.unheard().all(|member| lost.contains(&member));
     }
 
     /// Whether all that can be had is here.
     pub(super) fn is_complete(&self) -> bool {
         let sure = self.doubtful_before.is_none() || !self.heard.is_empty();
-        self.read && sure && self.asked.is_empty() && self.awaited.is_empty()
+        self.read && sure && self.asked.is_empty() && self.awaited.is_empty() && !self.is_in_doubt()
     }
 
     /// What was found of a subnet that is ours since this epoch. What our own store has was kept for its owners. What a member sent that no
-    /// owner named counts only if of a set that was named nobody has answered: it may be invented. Epochs after ours tell nothing of who
+    /// owner named counts only if of a set that was named nobody has answered, or one alone that has nothing: it may be invented. Epochs after ours tell nothing of who
     /// came last, as nobody took it over in one.
     pub(super) fn into_found(self, epoch: u64) -> Found {
+        let others_count = !self.awaited.all_answered() || self.have_nothing();
         let Loading { own, told, heard, awaited, .. } = self;
         let mut found = Found::default();
         let ranked = |copy: JournalCopy| JournalCopy { taken_over: copy.last_epoch(epoch), ..copy };
         own.into_iter().for_each(|copy| found.add(ranked(copy)));
         for (from, copies) in told {
             let named = heard.get(&from).copied().flatten().is_some_and(|store| awaited.has_named(from, store));
-            for copy in copies.into_iter().filter(|_| named || !awaited.all_answered()) {
+            for copy in copies.into_iter().filter(|_| named || others_count) {
                 if !named && copy.taken_over > epoch {
                     found.refused += 1;
                 } else {

@@ -78,9 +78,13 @@ fn alone(cx: &Context) -> Membership {
 
 /// With so many other members that are alive.
 fn with_others(cx: &Context, others: u8) -> Membership {
+    with_these(cx, &(0..others).map(|number| AccessPoint([20 + number; 32])).collect::<Vec<_>>())
+}
+
+fn with_these(cx: &Context, others: &[AccessPoint]) -> Membership {
     let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
     let mut roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
-    (0..others).for_each(|number| roster.up(cx.now.moment, AccessPoint([20 + number; 32])));
+    others.iter().for_each(|other| roster.up(cx.now.moment, *other));
     Membership::with_lease(swim, roster)
 }
 
@@ -691,4 +695,65 @@ fn a_later_epoch_in_the_copy_of_one_that_was_named_puts_it_before_no_other() {
     }
     let (copy, _) = replication.take_found(&subnet(), 4).unwrap().into_journals().next().unwrap();
     assert_eq!(copy.entries, rows(&[3, 3]));
+}
+
+/// A subnet whose former owners named A and B is loaded while B is down. A says that it has nothing; a member that nobody named has a copy
+/// of run 1.
+fn loads_while_one_has_nothing() -> (Context, Replication, Membership) {
+    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
+    let members = with_others(&cx, 1);
+    let other = AccessPoint([20; 32]);
+    let named = [A, B].map(|member| NamedReplica { member, store: StoreId(1) });
+    replication.begin_load(&mut cx, subnet(), [A, other].into(), waited_for(named.to_vec(), DAY));
+    replication.loaded(cx.now.moment, subnet(), Vec::new());
+    cx.take_commands();
+    asked_what_is_there(&mut cx, &mut replication);
+    replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, false));
+    replication.told_what_is_there(&mut cx, other, &[subnet()], held(1, true));
+    cx.take_commands();
+    replication.recovered(&cx, subnet(), other, Some(vec![(journal(), vec![opened()])]), 10);
+    (cx, replication, members)
+}
+
+fn run_found(replication: &mut Replication) -> Option<Vec<u32>> {
+    Some(replication.take_found(&subnet(), 9)?.into_journals().map(|(copy, _)| copy.key.run).collect())
+}
+
+#[test]
+fn after_five_minutes_one_named_member_that_has_nothing_hides_no_copy_that_others_have() {
+    let (mut cx, mut replication, members) = loads_while_one_has_nothing();
+    for seconds in [20, 60, 299] {
+        cx.now.moment = Moment(seconds * 1_000);
+        assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]), "the other one that was named may come, {seconds} s");
+        replication.ask_others(&cx, &members, subnet());
+        assert!(run_found(&mut replication).is_none());
+    }
+    replication.ask_again(&cx);
+    assert_eq!((replication.awaited(&subnet()), replication.loads_under_way()), (Some(vec![B]), 0), "others have their turn");
+    cx.now.moment = Moment(320_000);
+    assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]));
+    assert_eq!(run_found(&mut replication), Some(vec![1]));
+}
+
+#[test]
+fn the_copy_of_a_named_member_that_comes_in_time_counts_and_not_what_others_have() {
+    let (mut cx, mut replication, _) = loads_while_one_has_nothing();
+    cx.now.moment = Moment(20_000);
+    replication.ask_again(&cx);
+    replication.ask_others(&cx, &with_these(&cx, &[B]), subnet());
+    assert_eq!(asked_what_is_there(&mut cx, &mut replication), [B].into());
+    replication.told_what_is_there(&mut cx, B, &[subnet()], held(1, true));
+    replication.recovered(&cx, subnet(), B, Some(vec![(JournalKey { run: 2, ..journal() }, vec![opened()])]), 10);
+    assert_eq!(run_found(&mut replication), Some(vec![2]), "it is newer, and has all");
+}
+
+#[test]
+fn two_named_members_are_believed_that_nothing_was_recorded() {
+    let (mut cx, mut replication, _) = loads_while_one_has_nothing();
+    cx.now.moment = Moment(20_000);
+    replication.ask_again(&cx);
+    replication.ask_others(&cx, &with_these(&cx, &[B]), subnet());
+    asked_what_is_there(&mut cx, &mut replication);
+    replication.told_what_is_there(&mut cx, B, &[subnet()], held(1, false));
+    assert_eq!(run_found(&mut replication), Some(vec![]), "what others have may be invented");
 }

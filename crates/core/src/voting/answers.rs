@@ -4,6 +4,7 @@ use super::{
     ballots::Outcome,
     confirmation::Witnesses,
     handed_over::{self, MAX_MORE_OWNERS},
+    installing::Installing,
     lease::Step,
     machine::{Durable, Others, Standing, Voting},
     plan::FEW,
@@ -25,7 +26,9 @@ use nearcrawl_model::{
     replica::NamedReplica,
     subnet::Subnet,
     time::{Millis, Moment},
-    vote::{BallotAnswer, Grant, InheritedReplicas, MAX_REPORTED, Renewed, SetNumber, SignedList, Voted, VoterList},
+    vote::{
+        BallotAnswer, BallotRequest, Grant, HandedOver, InheritedReplicas, MAX_REPORTED, Renewed, SetNumber, SignedList, Voted, VoterList,
+    },
 };
 use std::collections::BTreeSet;
 
@@ -70,6 +73,9 @@ impl Voting {
                 }
             }
             (Pending::Ballot, Some(Response::Ballot(answer))) => {
+                if let BallotAnswer::Decided(number, before) = *answer {
+                    return self.told_what_was_decided(cx, others, from, number, before);
+                }
                 if let BallotAnswer::Accepted(_, told) = answer.as_ref()
                     && handed_over::owners(told) > self.voter.owners_decided() + MAX_MORE_OWNERS
                 {
@@ -321,6 +327,49 @@ impl Voting {
             self.under_way.lists_asked = None;
             self.ask_for_lists(cx, from);
         }
+    }
+
+    /// A voter told what was decided before the list with this number.
+    fn told_what_was_decided(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, number: u64, before: HandedOver) {
+        let voted = number.checked_sub(1).and_then(|last| self.lists.get(last)).is_some_and(|list| list.contains(&from));
+        let Some(installing) = self.under_way.installing.as_mut().filter(|installing| installing.list().number == number) else { return };
+        if voted || installing.list().contains(&from) {
+            installing.told(from, before);
+            self.go_on_installing(cx, others);
+        }
+    }
+
+    /// Asks for the words that are missing before this access point votes by a list, or takes in what it was told if that is enough.
+    pub(super) fn go_on_installing(&mut self, cx: &mut Context, others: Others<'_>) {
+        let Some(mut installing) = self.under_way.installing.take() else { return };
+        let (now, number) = (cx.now.moment, installing.list().number);
+        if self.lists.number() > number || self.standing.installed >= number {
+            let answer = Response::Ballot(Box::new(BallotAnswer::OtherList(self.lists.number())));
+            return installing.into_asker().into_iter().for_each(|asker| self.answer(cx, asker, answer.clone()));
+        }
+        let before = self.lists.get(number - 1);
+        if installing.is_enough(now, before, &self.standing.lost) {
+            return self.take_in_words(cx, others, installing);
+        }
+        let due = installing.due(now, before, self.lists.number() == number);
+        self.under_way.installing = Some(installing);
+        for voter in due {
+            self.ask(cx, voter, Pending::Ballot, Request::Ballot(Box::new(BallotRequest::Decided(number))));
+        }
+    }
+
+    fn take_in_words(&mut self, cx: &mut Context, others: Others<'_>, installing: Installing) {
+        let mut records = Vec::new();
+        for word in installing.words() {
+            self.voter.take_in_replicas(&word.replicas, &mut records);
+        }
+        let (before, _) = handed_over::together(installing.words());
+        let refused = self.voter.take_in(cx.now.moment, &before, others.register, &mut records);
+        (0..refused).for_each(|_| cx.refuse("words of voters before about claims and terms that are not likely"));
+        self.standing.installed_before = self.standing.installed;
+        let sets: Vec<_> = installing.words().flat_map(|word| &word.replicas).cloned().collect();
+        let list = installing.list().clone();
+        self.note_installed(cx, &list, installing.into_asker(), &sets, records);
     }
 
     pub(super) fn adopt(&mut self, cx: &mut Context, signed: &SignedList, records: Vec<VotingRecord>) -> bool {

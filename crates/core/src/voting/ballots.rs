@@ -162,6 +162,11 @@ impl Ballots {
         self.state.number == number && self.state.accepted.is_some()
     }
 
+    /// As an acceptor: the list after the one with this number that was accepted here.
+    pub(crate) fn accepted_after(&self, number: u64) -> Option<&VoterList> {
+        self.state.accepted.as_ref().filter(|_| self.state.number == number).map(|(_, list)| list)
+    }
+
     /// Whether this ballot's round is not so far ahead that no later one could be found.
     pub(crate) fn is_near(&self, ballot: &Ballot) -> bool {
         let promised = self.state.promised.map_or(0, |promised| promised.round);

@@ -79,6 +79,16 @@ pub(super) fn owners(before: &HandedOver) -> usize {
 /// of a subnet come first, and of these the first ones of an owner, as each voter tells them: what one invents displaces nothing that another
 /// one tells. None if it does not fit into a message.
 pub(super) fn all_of<'a>(told: impl Iterator<Item = &'a HandedOver>) -> Option<HandedOver> {
+    let (mut before, sets) = together(told);
+    if size_of_decided(&before) > MAX_HANDED_BYTES {
+        return None;
+    }
+    add_replicas(&mut before, sets.into_values());
+    Some(before)
+}
+
+/// The same, whether it fits or not; and apart the last sets of replicas.
+pub(super) fn together<'a>(told: impl Iterator<Item = &'a HandedOver>) -> (HandedOver, BTreeMap<AccessPoint, SignedReplicas>) {
     let (mut places, mut ended, mut sets) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
     for HandedOver { rows, ended: over, replicas } in told {
         let (mut of_subnets, mut of_owners) = (BTreeMap::new(), BTreeMap::new());
@@ -92,12 +102,7 @@ pub(super) fn all_of<'a>(told: impl Iterator<Item = &'a HandedOver>) -> Option<H
     }
     let rows: BTreeSet<_> = places.into_iter().map(|(row, place)| (place, row)).collect();
     let rows = rows.into_iter().map(|(_, (subnet, epoch, owner, term))| AcceptedRow { subnet, epoch, owner, term }).collect();
-    let mut before = HandedOver { rows, ended: ended.into_iter().collect(), replicas: Vec::new() };
-    if size_of_decided(&before) > MAX_HANDED_BYTES {
-        return None;
-    }
-    add_replicas(&mut before, sets.into_values());
-    Some(before)
+    (HandedOver { rows, ended: ended.into_iter().collect(), replicas: Vec::new() }, sets)
 }
 
 /// Which one of its kind this is, from 0.

@@ -11,6 +11,7 @@ use crate::{
         Times,
         ballots::Ballots,
         confirmation::Confirmation,
+        installing::Installing,
         keeping::Keeping,
         lease::{Lease, NoLease},
         lists::Lists,
@@ -116,6 +117,8 @@ pub(super) struct UnderWay {
     pub(super) false_lists: BTreeMap<AccessPoint, Moment>,
     /// Voters of the present list that were brought what those before had decided, and when.
     pub(super) brought: BTreeMap<AccessPoint, Moment>,
+    /// A list by which this access point may vote once it has heard enough of those that voted before.
+    pub(super) installing: Option<Installing>,
     /// A term that is being stored.
     pub(super) next_term: Option<u64>,
     /// Claims of ours that enough voters have accepted.
@@ -406,6 +409,7 @@ impl Voting {
         if list.contains(&cx.me) && self.may_choose(now, cx.me) {
             self.tick_ballots(cx, others, &list);
         }
+        self.go_on_installing(cx, others);
         for (voter, request) in self.ballots.due(now, &list, &self.standing.lost) {
             self.ask(cx, voter, Pending::Ballot, Request::Ballot(Box::new(request)));
         }

@@ -1,6 +1,6 @@
 //! Voting on ownership by the voters of a numbered list ([`nearcrawl_model::vote`]).
 //!
-//! * [`lists`]: the lists so far, each proven by the one before
+//! * [`lists`]: the lists so far, each proven by the one before; [`installing`]: whom a newcomer to a list hears before it votes
 //! * [`voter`]: as a voter: whose lease is renewed, which claims are accepted; [`rows`]: those that were; [`handed_over`]: what the next
 //!   list is told; [`told`]: what of that a voter of the next list takes in
 //! * [`lease`]: our own lease: no request leaves without it
@@ -22,6 +22,7 @@ mod answers;
 pub(crate) mod ballots;
 mod confirmation;
 pub(crate) mod handed_over;
+mod installing;
 mod keeping;
 pub(crate) mod lease;
 pub(crate) mod lists;

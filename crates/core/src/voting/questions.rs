@@ -1,6 +1,7 @@
 //! Questions of members to this access point as a voter: leases, votes, ballots, lists.
 
 use super::{
+    installing::Installing,
     machine::{Asker, Durable, Others, Voting},
     records::{self, VotingRecord},
     voter::{Asked, Refusal},
@@ -228,7 +229,7 @@ impl Voting {
                 proposes && ballot.proposer == from && self.ballots.is_near(ballot)
             }
             BallotRequest::Install { list, .. } => proposes || list.list.contains(&from),
-            BallotRequest::Adopt(_) => true,
+            BallotRequest::Adopt(_) | BallotRequest::Decided(_) => true,
         };
         if !may {
             cx.refuse("ballots of those who may not propose");
@@ -249,7 +250,8 @@ impl Voting {
                 }
                 self.accept(cx, others, asker, ballot, &list);
             }
-            BallotRequest::Install { list, before } => self.install(cx, others, (asker, from), &list, &before),
+            BallotRequest::Install { list, before } => self.install(cx, others, (asker, from), &list, before),
+            BallotRequest::Decided(of) => self.asked_what_was_decided(cx, others, (asker, from), of),
             BallotRequest::Adopt(signed) => {
                 self.catch_up(cx, from, signed.list.number.saturating_sub(1));
                 self.told_list(cx, others, from, &signed);
@@ -313,6 +315,23 @@ impl Voting {
         yields
     }
 
+    /// A voter of the list with this number asks what was decided before it. Who has accepted that list, or goes by it, decides nothing more
+    /// by the one before. Who neither voted before nor votes now does not know.
+    fn asked_what_was_decided(&mut self, cx: &mut Context, others: Others<'_>, (asker, from): (Asker, AccessPoint), of: u64) {
+        let chosen = self.ballots.accepted_after(self.lists.number()).filter(|list| list.number == of);
+        let knows = self.standing.installed > 0 && self.standing.installed + 1 >= of;
+        let present = self.lists.current().filter(|list| list.number == of && knows);
+        let told = if !chosen.or(present).is_some_and(|list| list.contains(&from)) {
+            BallotAnswer::Noted
+        } else if self.voter.can_hand_over() {
+            BallotAnswer::Decided(of, self.voter.hand_over(true, others.register))
+        } else {
+            return self.hands_over_too_much(cx, asker);
+        };
+        // What it tells of is on its way to the disk, and so may be its acceptance of that list.
+        self.store(cx, Vec::new(), vec![Durable::Answer(asker, Response::Ballot(Box::new(told)))]);
+    }
+
     /// Stores what the voters before had decided, as a voter of the list that was chosen.
     fn install(
         &mut self,
@@ -320,7 +339,7 @@ impl Voting {
         others: Others<'_>,
         (asker, from): (Asker, AccessPoint),
         signed: &SignedList,
-        before: &HandedOver,
+        before: HandedOver,
     ) {
         let (list, number) = (&signed.list, self.lists.number());
         self.catch_up(cx, from, list.number.saturating_sub(1));
@@ -333,24 +352,53 @@ impl Voting {
             cx.refuse("voter lists that are not agreed on");
             return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::OtherList(number))));
         }
+        let stays = if next { self.stays_voter(cx.now.moment, cx.me, list) } else { self.standing.stays };
         let mut records = Vec::new();
         // Once is enough: what comes later is no decision of the voters before.
         if self.standing.installed < list.number {
-            let stays = if next { self.stays_voter(cx.now.moment, cx.me, list) } else { self.standing.stays };
-            if stays {
-                self.voter.take_in_replicas(&before.replicas, &mut records);
-            } else {
-                let refused = self.voter.take_in(cx.now.moment, before, others.register, &mut records);
-                (0..refused).for_each(|_| cx.refuse("words of voters before about claims and terms that are not likely"));
+            if !stays {
+                return self.brought(cx, others, (asker, from), list, before);
             }
+            self.voter.take_in_replicas(&before.replicas, &mut records);
             self.standing.installed_before = self.standing.installed;
         }
+        self.note_installed(cx, list, Some(asker), &before.replicas, records);
+    }
+
+    /// A voter brought what was decided before a list by which this access point did not vote yet, nor by the one before. It is one word among
+    /// those that it takes: the others are asked.
+    fn brought(&mut self, cx: &mut Context, others: Others<'_>, (asker, from): (Asker, AccessPoint), list: &VoterList, before: HandedOver) {
+        if self.standing.liars.contains_key(&from) {
+            return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
+        }
+        let known = self.under_way.installing.take().filter(|known| known.list() == list);
+        let mut installing = known.unwrap_or_else(|| Installing::new(cx.now.moment, list.clone()));
+        installing.told(from, before);
+        let waited = installing.waits(asker);
+        self.under_way.installing = Some(installing);
+        if let Some(earlier) = waited {
+            self.answer(cx, earlier, Response::Ballot(Box::new(BallotAnswer::Noted)));
+        }
+        self.go_on_installing(cx, others);
+    }
+
+    /// It has what the voters before had decided, these sets of replicas among it, and says so once that is stored.
+    pub(super) fn note_installed(
+        &mut self,
+        cx: &mut Context,
+        list: &VoterList,
+        asker: Option<Asker>,
+        sets: &[SignedReplicas],
+        mut records: Vec<VotingRecord>,
+    ) {
         let signature = sign_installed(list, &cx.key);
         self.standing.installed = self.standing.installed.max(list.number);
         records.push(records::installed(self.standing.installed));
-        let replicas = before.replicas.iter().map(|set| Durable::Replicas(set.replicas.owner, set.number()));
-        let answer = Durable::Answer(asker, Response::Ballot(Box::new(BallotAnswer::Installed(signature))));
-        self.store(cx, records, replicas.chain([answer]).collect());
+        // Of what was told that is stored which was taken in: the rest may be forged.
+        let taken_in = sets.iter().filter(|set| self.voter.replicas_of(&set.replicas.owner) == Some(*set));
+        let mut then: Vec<_> = taken_in.map(|set| Durable::Replicas(set.replicas.owner, set.number())).collect();
+        then.extend(asker.map(|asker| Durable::Answer(asker, Response::Ballot(Box::new(BallotAnswer::Installed(signature))))));
+        self.store(cx, records, then);
     }
 
     pub(super) fn answer(&mut self, cx: &mut Context, asker: Asker, response: Response) {

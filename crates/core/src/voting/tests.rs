@@ -6,6 +6,7 @@
 
 mod copies;
 mod faults;
+mod installing;
 mod liars;
 mod limits;
 mod networks;

@@ -1,7 +1,7 @@
 //! What a voter of the next list takes in of what the voters before are said to have decided.
 //!
 //! None of it is proven but the sets of replicas, which their owners signed: a voter that lies may have invented a claim or the end of a term,
-//! and so may the one that brings it. So
+//! and so may the one that brings it. That nothing is left out is not for one voter to say: see [`super::installing`]. As to the rest,
 //!
 //! * who voted by the list before takes in nothing else, if a quorum of the next list is no smaller. A quorum of the next list all of
 //!   which did so is one of the list before: one of it decided itself whatever a quorum of before decided. Of any other quorum one was told;

@@ -207,6 +207,13 @@ pub enum Lie {
     Probe,
     /// It passes on nothing of what others ask each other through it.
     Forward,
+    /// As a voter it says to voters of the next list that nothing was decided before, and brings each list that it is brought to all of its
+    /// voters, so.
+    HandOver,
+    /// It does not answer those who ask for the journals that it keeps.
+    Silence,
+    /// It says that it keeps no journals.
+    Deny,
 }
 
 impl Action {

@@ -58,8 +58,8 @@ pub(super) fn tell(world: &mut Played, number: usize, lie: Lie, round: u64) {
             ghosts(liar.world, number, 5);
         }
         Lie::Probe => liar.probe(),
-        // It is what it does with what comes.
-        Lie::Forward => {}
+        // They are what it does with what comes, and what it answers.
+        Lie::Forward | Lie::HandOver | Lie::Silence | Lie::Deny => {}
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     lies,
     play::Play,
 };
-use crate::rng::KeyedRng;
+use crate::{rng::KeyedRng, swarm::Liars};
 use ed25519_dalek::SigningKey;
 use nearcrawl_core::event::Event;
 use nearcrawl_model::{
@@ -152,7 +152,7 @@ impl Play<'_> {
             Action::Lie { who, lie, lasts } => {
                 let numbers: Vec<_> = who.iter().map(|number| *number as usize).collect();
                 self.liars.insert(id, (numbers, lie));
-                self.choose_who_drops();
+                self.choose_liars();
                 self.ends(lasts, Ending::Lie(id));
             }
             // The others are about the network, or about the swarm as a whole.
@@ -160,14 +160,18 @@ impl Play<'_> {
         }
     }
 
-    /// Has those forward nothing that lie so, and all others vote honestly that do not lie any more.
-    pub(super) fn choose_who_drops(&mut self) {
+    /// Has those forward nothing, hide what they know or have, or accept twice that lie so, and all others be honest that do not lie any
+    /// more.
+    pub(super) fn choose_liars(&mut self) {
         let lies = |number: &usize| self.liars.values().any(|(who, lie)| *lie == Lie::DoubleAccept && who.contains(number));
         let twice: Vec<_> = self.world.running_processes().into_iter().map(|(number, process)| (process, lies(&number))).collect();
         twice.into_iter().for_each(|(process, twice)| self.world.accept_twice(process, twice));
-        let liars = self.liars.values().filter(|(_, lie)| *lie == Lie::Forward);
-        let numbers = liars.flat_map(|(numbers, _)| numbers).map(|number| *number as u32).collect();
-        self.world.drop_forwarded(numbers);
+        let who = |about: Lie| -> BTreeSet<u32> {
+            let liars = self.liars.values().filter(|(_, lie)| *lie == about);
+            liars.flat_map(|(numbers, _)| numbers).map(|number| *number as u32).collect()
+        };
+        let (drops, hides, silent, denies) = (who(Lie::Forward), who(Lie::HandOver), who(Lie::Silence), who(Lie::Deny));
+        self.world.have_lie(Liars { drops, hides, silent, denies });
     }
 
     fn change_clock(&mut self, id: u64, number: usize, change: ClockChange, lasts: Option<Millis>) {

@@ -246,7 +246,7 @@ impl<'a> Play<'a> {
             },
             Ending::Lie(id) => {
                 self.liars.remove(id);
-                self.choose_who_drops();
+                self.choose_liars();
             }
             // Another order came since.
             _ => {}
@@ -276,7 +276,7 @@ impl<'a> Play<'a> {
             }
         }
         self.liars.clear();
-        self.choose_who_drops();
+        self.choose_liars();
         self.world.heal_all();
         self.world.limit_links(None);
         for number in 0..self.world.numbers() {

@@ -107,7 +107,7 @@ const RULES: [(&str, Rule); 5] = [
     ("no-hello", Rule::NoHello),
 ];
 
-const LIES: [(&str, Lie); 12] = [
+const LIES: [(&str, Lie); 15] = [
     ("claim", Lie::Claim),
     ("epoch", Lie::Epoch),
     ("double-accept", Lie::DoubleAccept),
@@ -120,6 +120,9 @@ const LIES: [(&str, Lie); 12] = [
     ("dial", Lie::Dial),
     ("probe", Lie::Probe),
     ("forward", Lie::Forward),
+    ("hand-over", Lie::HandOver),
+    ("silence", Lie::Silence),
+    ("deny", Lie::Deny),
 ];
 
 const FAULTS: [(&str, DiskFault); 3] = [("slow", DiskFault::Slow), ("full", DiskFault::Full), ("damaged", DiskFault::Damaged)];

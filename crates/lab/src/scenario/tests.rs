@@ -71,6 +71,9 @@ fn every_verb_is_read() {
         ("do = \"claims\"\nwho = 20000", Action::Claims(20_000)),
         ("do = \"seed\"\nwho = [0]", Action::Seed(vec![0])),
         ("do = \"lie\"\nwho = [1]\nlie = \"roll-up\"", Action::Lie { who: vec![1], lie: Lie::RollUp, lasts: None }),
+        ("do = \"lie\"\nwho = [1]\nlie = \"hand-over\"", Action::Lie { who: vec![1], lie: Lie::HandOver, lasts: None }),
+        ("do = \"lie\"\nwho = [1]\nlie = \"silence\"", Action::Lie { who: vec![1], lie: Lie::Silence, lasts: None }),
+        ("do = \"lie\"\nwho = [1]\nlie = \"deny\"", Action::Lie { who: vec![1], lie: Lie::Deny, lasts: None }),
     ] {
         assert_eq!(one(step), action, "{step}");
     }

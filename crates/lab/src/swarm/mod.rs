@@ -25,6 +25,7 @@ mod world;
 mod tests;
 
 pub(crate) use disk::Disk;
+pub(crate) use faults::Liars;
 pub(crate) use played::Played;
 pub(crate) use world::own_address;
 pub use world::{Latencies, World, WorldConfig};

@@ -249,7 +249,8 @@ impl World {
     }
 
     /// Asks a member something.
-    pub(super) fn ask(&mut self, who: AccessPoint, to: AccessPoint, question: QuestionId, request: Request) {
+    pub(super) fn ask(&mut self, who: AccessPoint, to: AccessPoint, question: QuestionId, mut request: Request) {
+        self.faults.liars.asks(self.number(who), &mut request);
         let to = self.process_of(who, to);
         self.wires += 1;
         let wire = self.wires;
@@ -283,6 +284,9 @@ impl World {
             return;
         }
         self.count_arrival(from, who, class);
+        for (voter, empty) in self.faults.liars.brings(self.number(who), self.identity_of(who), &request) {
+            self.ask(who, voter, QuestionId::NO_ANSWER, empty);
+        }
         self.wires += 1;
         let ticket = Ticket(self.wires);
         if let Some(node) = self.nodes.get_mut(&who) {
@@ -291,15 +295,17 @@ impl World {
         self.tell(who, Event::Asked { from: self.identity_of(from), ticket, request });
     }
 
-    /// Whether a member leaves aside what it is to pass on.
+    /// Whether a member leaves aside what it is to pass on, or to answer.
     fn drops(&self, who: AccessPoint, request: &Request) -> bool {
-        let Request::Forward(sealed) = request else { return false };
+        let (liars, number) = (&self.faults.liars, self.number(who));
+        let Request::Forward(sealed) = request else { return liars.is_silent(number, request) };
         let is_its_own = || sealed.read().is_ok_and(|question| question.to == self.identity_of(who));
-        self.faults.droppers.contains(&self.number(who)) && !is_its_own()
+        liars.drops.contains(&number) && !is_its_own()
     }
 
     /// Sends an answer off.
-    pub(super) fn answer(&mut self, who: AccessPoint, ticket: Ticket, response: Response) {
+    pub(super) fn answer(&mut self, who: AccessPoint, ticket: Ticket, mut response: Response) {
+        self.faults.liars.answers(self.number(who), &mut response);
         let Some((to, life, wire, class)) = self.nodes.get_mut(&who).and_then(|node| node.tickets.remove(&ticket)) else { return };
         let bytes = self.on_the_wire((to, who), true, class, &response);
         self.count_bytes(response.kind(), bytes);

@@ -3,6 +3,7 @@
 use super::{
     clocks::{ClockLine, Clocks, wall_time},
     disk::Disk,
+    faults::Liars,
     sim_event::SimEventKind,
     world::{Node, World, key_of},
 };
@@ -211,9 +212,9 @@ impl Played {
         (self.0.loss, self.0.gossip_loss, self.0.faults.disorder) = (share, share, share);
     }
 
-    /// These members pass on nothing of what others ask each other through them.
-    pub(crate) fn drop_forwarded(&mut self, numbers: BTreeSet<u32>) {
-        self.0.faults.droppers = numbers;
+    /// These members lie by what they do with questions.
+    pub(crate) fn have_lie(&mut self, liars: Liars) {
+        self.0.faults.liars = liars;
     }
 
     /// As a voter, a process accepts second claims at an epoch, or does so no more.

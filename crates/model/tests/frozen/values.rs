@@ -410,6 +410,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("-accept", BallotRequest::Accept { ballot: ballot(), list: second_list().list }),
         ("-install", BallotRequest::Install { list: second_list(), before: handed_over() }),
         ("-adopt", BallotRequest::Adopt(second_list())),
+        ("-decided", BallotRequest::Decided(2)),
     ];
     let mut all = vec![
         ("", Request::Swim(vec![1, 2, 3])),
@@ -710,6 +711,7 @@ fn responses() -> Vec<(&'static str, Response)> {
         ("-installed", BallotAnswer::Installed(vote())),
         ("-other-list", BallotAnswer::OtherList(2)),
         ("-noted", BallotAnswer::Noted),
+        ("-decided", BallotAnswer::Decided(2, handed_over())),
     ];
     all.extend(ballots.map(|(name, answer)| (name, Response::Ballot(Box::new(answer)))));
     all.push(("", Response::Compared { whole: true, parts: vec![ComparedPart::Equal, ComparedPart::Differs(vec![digest()])] }));

@@ -295,7 +295,7 @@ impl Process {
                 let (at, known, votes) = ((claim.subnet, claim.epoch), held.votes().unwrap(), proof.votes.as_ref().unwrap());
                 self.voting.compare_votes(&mut self.cx, others, at, (held.claim.owner, known), (claim.owner, votes));
             }
-            if self.map.register.latest(&claim.subnet).is_some_and(|held| claim.strength(&held.claim).is_le()) {
+            if self.map.register.latest(&claim.subnet).is_some_and(|held| held.strength_of(&claim, &proof).is_le()) {
                 continue;
             }
             match self.voting.proves(&claim, &proof) {
@@ -475,7 +475,8 @@ impl Process {
         let is_ours = |held: &&crate::ownership::register::Held| held.claim.released && held.claim.owner == self.cx.me;
         let released = self.map.register.all().any(|held| is_ours(&held));
         self.voting.name_replicas(&self.cx, named, released);
-        if self.journals.pending.is_empty() && !released && chance.chance(300) {
+        // What it reads of a claim that waits for a slow disk is copied when it owns that: as in replication, which expects it until then.
+        if self.journals.pending.is_empty() && self.map.storing.is_empty() && !released && chance.chance(300) {
             self.voting.has_copied_all(&self.cx);
         }
         if let Some(needed) = self.voting.needed_replicas(self.cx.now.moment) {

@@ -127,6 +127,32 @@ fn with_ended_term(signed: Option<u64>) -> (Voter, Register) {
     (voter, register)
 }
 
+/// A liar has a claim accepted, says that it withdraws it, and keeps the votes. The voters forget it with the next list.
+#[test]
+fn a_claim_that_was_accepted_and_kept_secret_takes_no_subnet_when_it_is_published_under_a_later_list() {
+    for epoch in [1, 1_000] {
+        let (mut voter, mut register) = (new_voter(), Register::default());
+        let secret = Claim { rtt_us: Some(0), ..claim(1, epoch, 1) };
+        assert_eq!(judge(&mut voter, 0, &secret, &register), Ok(()));
+        voter.withdraw(point(1), 1, &[(secret.subnet, epoch)], &mut Vec::new());
+        voter.list_changed(Moment(MINUTE), true);
+        voter.tidy(Moment(20 * MINUTE), true, &register, &mut Vec::new());
+        let next = claim(1, 1, 2);
+        assert_eq!(judge(&mut voter, 21 * MINUTE, &next, &register), Ok(()), "nobody knows of the secret claim any more");
+        let proof = |list, claim: &Claim, by| {
+            let votes = Some(Box::new(Votes { list, term: 1, voters: Vec::new() }));
+            SignedClaim { votes, ..SignedClaim::sign(claim, &key(by)) }
+        };
+        let both = [(secret.clone(), proof(1, &secret, 1)), (next.clone(), proof(2, &next, 2))];
+        both.iter().for_each(|(claim, proof)| drop(register.merge(claim.clone(), proof)));
+        let mut other = Register::default();
+        both.iter().rev().for_each(|(claim, proof)| drop(other.merge(claim.clone(), proof)));
+        for register in [&register, &other] {
+            assert_eq!(register.latest(&next.subnet).map(|held| held.claim.owner), Some(point(2)), "{epoch}");
+        }
+    }
+}
+
 #[test]
 fn the_ended_term_of_an_owner_that_is_gone_is_forgotten_after_a_day_and_its_lease_is_not_renewed_all_the_same() {
     let (mut voter, register) = with_ended_term(None);
