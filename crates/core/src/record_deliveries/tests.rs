@@ -131,7 +131,7 @@ fn a_replica_that_lost_its_disk_gets_all_again_and_one_that_is_new_what_it_lacks
     // It had copies from earlier, of which one is another one.
     let mut played = Played::new(4 * 60 + 30);
     (0..4).for_each(|hour| played.store(hour, vec![hour as u8; 100]));
-    [0, 1, 2].iter().for_each(|hour| played.replica.stored(HOUR_0 + hour, &vec![*hour as u8; 100]));
+    [0, 1, 2].iter().for_each(|hour| played.replica.stored(HOUR_0 + hour, &[*hour as u8; 100]));
     played.replica.stored(HOUR_0 + 1, &[7; 100]);
     assert_eq!(played.look(), [3, 1]);
     // An earlier copy is on its disk again: that comes to light within a day.

@@ -96,8 +96,10 @@ fn append(cx: &mut Context) -> (WriteId, usize) {
     }
 }
 
+type Says = fn(&AccessPoint) -> bool;
+
 /// Nobody says anything of others.
-fn unknown() -> super::Reputation<fn(&AccessPoint) -> bool, fn(&AccessPoint) -> bool> {
+fn unknown() -> super::Reputation<Says, Says> {
     super::Reputation { vouched: |_| false, leaves: |_| false }
 }
 
