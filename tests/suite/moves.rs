@@ -192,9 +192,15 @@ impl Stage {
             assert!(begun.elapsed() < SOON, "it never arrived");
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        // Long sentences are wrapped.
-        let why = self.swarm.cli(to, &["why", &subnet.to_string()]).await.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(why.contains("moved by its operator") && why.contains("the previous owner handed it over"), "{why}");
+        loop {
+            // Long sentences are wrapped. Who asked for the move is told a moment after the claim.
+            let why = self.swarm.cli(to, &["why", &subnet.to_string()]).await.split_whitespace().collect::<Vec<_>>().join(" ");
+            if why.contains("moved by its operator") && why.contains("the previous owner handed it over") {
+                break;
+            }
+            assert!(begun.elapsed() < SOON, "{why}");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
         let stays = self.ask_to_move(from, &subnet, to).await;
         assert!(stays.code == Some(65) && stays.complained.contains("does not own it"), "{}", stays.complained);
     }

@@ -41,11 +41,9 @@ pub async fn agree_with_the_rows(swarm: &Swarm, servers: &str) {
 
     let by = ["results", "--by", "country,software", "--json"];
     let summed_by_owners = json(&[&by[..], &["--api", &api]].concat()).await["cells"].clone();
-    let mut summed_here = json(&[&by[..], &["--member", &swarm.daemons[2].multiaddress()]].concat()).await;
-    // Whoever sums rows would say what those that were not visited add: here all were.
-    for cell in summed_here["cells"].as_array_mut().unwrap() {
-        assert_eq!(cell.as_object_mut().unwrap().remove("estimates"), Some(Value::Null));
-    }
+    let summed_here = json(&[&by[..], &["--member", &swarm.daemons[2].multiaddress()]].concat()).await;
+    // What hosts that were not visited add is estimated: here all were.
+    assert!(summed_by_owners.as_array().unwrap().iter().all(|cell| cell["estimates"].is_null()), "{summed_by_owners}");
     assert_eq!((&summed_here["cells"], &summed_here["servers"]), (&summed_by_owners, &Value::from(rows.len())), "{summed_here}");
     let by_rule = json(&["results", "--by", "rule,tld", "--json", "--api", &api]).await;
     let failures =

@@ -35,7 +35,7 @@ use crate::{
     },
     signal::Signal,
     survey::probing::{TURN, ToProbe, Wait},
-    voting::{self, Voting, lease::NoLease, machine::Asker, plan::MAX_CHOSEN_VOTERS, proposals::Accepted},
+    voting::{self, Voting, asker::Asker, lease::NoLease, plan::MAX_CHOSEN_VOTERS, proposals::Accepted},
 };
 use nearcrawl_hierarchy::Hierarchy;
 use nearcrawl_model::{

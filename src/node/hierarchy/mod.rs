@@ -1,5 +1,6 @@
-//! The hierarchy's snapshots: read as the configuration says, mapped from a file, kept on disk, and how old
-//! their data are.
+//! The hierarchy's snapshots: read as the configuration says, mapped from a file, kept on disk.
+//!
+//! How old their data are is told as well.
 
 pub(super) mod data_age;
 pub mod images;

@@ -249,7 +249,8 @@ impl Ownership {
     /// Checks a claim that came from elsewhere, what costs most last: whether its owner signed it.
     pub(crate) fn check(&self, cx: &mut Context, claim: &Claim, proof: &SignedClaim) -> Checked {
         let held = self.register.latest(&claim.subnet);
-        if held.is_some_and(|held| held.strength_of(claim, proof) != Ordering::Greater) {
+        if held.is_some_and(|held| claim.strength(&held.claim) != Ordering::Greater && held.strength_of(claim, proof) != Ordering::Greater)
+        {
             return Checked::Known;
         }
         let refused = if !claimable(&claim.subnet) {
@@ -261,6 +262,9 @@ impl Ownership {
         } else if proof.verify(claim).is_err() {
             cx.refuse("claims with a bad signature");
             return Checked::Forged;
+        } else if held.is_some_and(|held| held.strength_of(claim, proof) != Ordering::Greater) {
+            // Of a later epoch, and accepted by nobody, or by the voters of an earlier list.
+            "claims without enough votes"
         } else {
             return Checked::New;
         };

@@ -10,7 +10,7 @@
 //!   or as one that votes by it. That is less: it holds as long as those that are away are not needed beside those that lie. Else a few that
 //!   are gone would keep a newcomer from voting for good.
 
-use super::machine::Asker;
+use super::asker::Asker;
 use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},

@@ -9,6 +9,7 @@ use crate::{
     signal::Signal,
     voting::{
         Times,
+        asker::Asker,
         ballots::Ballots,
         confirmation::Confirmation,
         installing::Installing,
@@ -26,7 +27,7 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::{Claim, SignedClaim},
-    ids::{QuestionId, Ticket, WriteId},
+    ids::{QuestionId, WriteId},
     message::{Proposal, Request, Response},
     subnet::Subnet,
     time::{Millis, Moment, Now},
@@ -36,13 +37,6 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     net::IpAddr,
 };
-
-/// Who asked: a member, or this access point itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asker {
-    Member(AccessPoint, Ticket),
-    Own(QuestionId),
-}
 
 /// What is done once records are durable.
 #[derive(Debug)]

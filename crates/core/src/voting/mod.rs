@@ -19,6 +19,7 @@
 //! one, such voters are enough to tell which leases have run out.
 
 mod answers;
+pub(crate) mod asker;
 pub(crate) mod ballots;
 mod confirmation;
 pub(crate) mod handed_over;

@@ -1,8 +1,9 @@
 //! Questions of members to this access point as a voter: leases, votes, ballots, lists.
 
 use super::{
+    asker::Asker,
     installing::Installing,
-    machine::{Asker, Durable, Others, Voting},
+    machine::{Durable, Others, Voting},
     records::{self, VotingRecord},
     voter::{Asked, Refusal},
 };

@@ -10,8 +10,9 @@ use crate::{
     pending::Pending,
     voting::{
         Times,
+        asker::Asker,
         handed_over::{self, MAX_HANDED_BYTES, size_of},
-        machine::{Asker, Others},
+        machine::Others,
         questions::TOO_MUCH,
         records::VotingRecord,
         rows::MAX_UNPUBLISHED_OF_ONE,

@@ -10,12 +10,7 @@ use crate::{
     ownership::register::{Merged, Register},
     pending::Pending,
     signal::Signal,
-    voting::{
-        Networks, Times, Voting,
-        machine::{Asker, Others},
-        proposals::Accepted,
-        records::VotingRecord,
-    },
+    voting::{Networks, Times, Voting, asker::Asker, machine::Others, proposals::Accepted, records::VotingRecord},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
