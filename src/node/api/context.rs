@@ -1,6 +1,6 @@
 //! Context of the API's handlers: the node, by queries, its metrics, and what is on this machine alone.
 
-use super::{history::History, sums::KeptSums, token::Token};
+use super::{history::History, kept_sums::KeptSums, token::Token};
 use crate::node::{config::InUse, metrics::Metrics, query::QueryHandle, visits::Visits};
 use std::{path::PathBuf, sync::Arc};
 

@@ -8,6 +8,7 @@ mod error;
 pub(crate) mod fake;
 mod guard;
 mod history;
+mod kept_sums;
 mod listener;
 mod logs;
 mod opt_outs;
