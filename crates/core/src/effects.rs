@@ -957,10 +957,11 @@ impl Crawler {
     /// Looks at who keeps copies of our journals: the living may be others, or one has caught up.
     pub(crate) fn review_replicas(&mut self) {
         let next_owner = |subnet: &Subnet| self.migration.next_owner(subnet);
+        let now = self.context.now.moment;
         // A voter has held leases for long.
         let list = self.voting.list().filter(|_| self.membership.live().len() <= SMALL);
         let vouched = |member: &AccessPoint| list.is_some_and(|list| list.contains(member));
-        let others = Reputation { vouched, leaves: |member: &AccessPoint| self.voting.leaves(member) };
+        let others = Reputation { vouched, leaves: |member: &AccessPoint| self.voting.is_about_to_leave(now, member) };
         self.replication.review_replicas(&mut self.context, &self.membership, others, next_owner);
         let released = self.ownership.has_released(&self.context.me);
         self.voting.name_replicas(&self.context, self.replication.names().to_vec(), released);

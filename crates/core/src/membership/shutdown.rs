@@ -14,15 +14,16 @@ use nearcrawl_model::{
     time::{Millis, Moment},
 };
 
-/// How long a leaver or a stopping daemon waits for its replicas.
+/// How long a daemon that stops waits for its replicas, and one that leaves for what else is unfinished.
 const PARTING_TIMEOUT: Millis = 15_000;
 
 /// How long a leaver keeps what is its own, so that those that leave at the same time hear of one another: a replica that leaves, too, is
 /// replaced before what it has copies of is released.
 const HEARS_OTHERS: Millis = 3_000;
 
-/// How long a voter that leaves waits until the others have agreed on a list without it: else they would need it.
-const VOTING_TIMEOUT: Millis = 120_000;
+/// How long a leaver waits until its replicas have its journals, which may have to be copied anew because others leave, too; and a voter until
+/// the others have agreed on a list without it: else they would need it.
+const LEAVING_TIMEOUT: Millis = 120_000;
 
 /// How far this access point is on its way out.
 #[derive(Default)]
@@ -102,7 +103,8 @@ impl Shutdown {
         if self.leaving && !alone && waited < HEARS_OTHERS {
             return;
         }
-        if patient && (unfinished.fetching || unfinished.journals || self.leaving && unfinished.outgoing) {
+        let copying = unfinished.journals && waited < if self.leaving { LEAVING_TIMEOUT } else { PARTING_TIMEOUT };
+        if copying || patient && (unfinished.fetching || self.leaving && unfinished.outgoing) {
             return;
         }
         if self.leaving {
@@ -115,7 +117,7 @@ impl Shutdown {
                 return;
             }
             // Others that leave, too, have to be heard of before it is known what list would be better.
-            let needed = unfinished.needed && waited < VOTING_TIMEOUT;
+            let needed = unfinished.needed && waited < LEAVING_TIMEOUT;
             if needed || patient && (ownership.is_telling() || unfinished.voter) {
                 return;
             }

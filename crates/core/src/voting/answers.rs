@@ -3,7 +3,7 @@
 use super::{
     ballots::Outcome,
     confirmation::Witnesses,
-    handed_over::{self, MAX_MORE_OWNERS},
+    handed_over::{self, MAX_DECIDED_BYTES, MAX_MORE_OWNERS},
     installing::Installing,
     lease::Step,
     machine::{Durable, Others, Standing, Voting},
@@ -331,6 +331,10 @@ impl Voting {
 
     /// A voter told what was decided before the list with this number.
     fn told_what_was_decided(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, number: u64, before: HandedOver) {
+        // Who has decided more than that says so instead. Whoever took it in could hand nothing over any more.
+        if handed_over::size_of_decided(&before) > MAX_DECIDED_BYTES {
+            return cx.refuse("words of voters before that are too long");
+        }
         let voted = number.checked_sub(1).and_then(|last| self.lists.get(last)).is_some_and(|list| list.contains(&from));
         let Some(installing) = self.under_way.installing.as_mut().filter(|installing| installing.list().number == number) else { return };
         if voted || installing.list().contains(&from) {
@@ -348,7 +352,7 @@ impl Voting {
             return installing.into_asker().into_iter().for_each(|asker| self.answer(cx, asker, answer.clone()));
         }
         let before = self.lists.get(number - 1);
-        if installing.is_enough(now, before, &self.standing.lost) {
+        if installing.is_enough(now, self.times.patience(), before, &self.standing.lost) {
             return self.take_in_words(cx, others, installing);
         }
         let due = installing.due(now, before, self.lists.number() == number);

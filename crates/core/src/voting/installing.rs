@@ -6,7 +6,7 @@
 //!
 //! * those who told could have chosen this list themselves: as they decide nothing by the list before any more, they share a voter with any
 //!   quorum that did, and from seven voters on more of them than may lie;
-//! * or [`MAX_WAIT`] has passed, and more told than may lie, one of them of its own accord: with what all that chose the list had decided,
+//! * or the time has passed in which a lease that it does not know of is over, and more told than may lie, one of them of its own accord: with what all that chose the list had decided,
 //!   or as one that votes by it. That is less: it holds as long as those that are away are not needed beside those that lie. Else a few that
 //!   are gone would keep a newcomer from voting for good.
 
@@ -17,9 +17,6 @@ use nearcrawl_model::{
     vote::{HandedOver, VoterList, liars_borne},
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-/// For how long a newcomer waits for the words of those that do not answer.
-const MAX_WAIT: Millis = 60_000;
 
 /// When those that have not answered are asked again.
 const ASK_AGAIN: Millis = 2_000;
@@ -67,11 +64,12 @@ impl Installing {
         self.told.values()
     }
 
-    /// Whether what was told is enough. Voters of the list `before` that are in `lost` do not count.
-    pub(super) fn is_enough(&self, now: Moment, before: Option<&VoterList>, lost: &BTreeSet<AccessPoint>) -> bool {
+    /// Whether what was told is enough, of those that do not answer after `patience`: a newcomer lets nobody take over any earlier, so that
+    /// the wait costs nothing until then. Voters of the list `before` that are in `lost` do not count.
+    pub(super) fn is_enough(&self, now: Moment, patience: Millis, before: Option<&VoterList>, lost: &BTreeSet<AccessPoint>) -> bool {
         let chosen = before.is_some_and(|before| before.may_choose(&mut self.told.keys(), &self.list, lost));
         let there = before.unwrap_or(&self.list).voters.iter().filter(|voter| !lost.contains(voter)).count();
-        let waited = now.since(self.since) >= MAX_WAIT;
+        let waited = now.since(self.since) >= patience;
         chosen || waited && self.told.len() > liars_borne(there)
     }
 

@@ -631,8 +631,13 @@ impl Voting {
     }
 
     /// Whether a member has said that it leaves for good, as far as we hear that as a voter.
-    pub(crate) fn leaves(&self, who: &AccessPoint) -> bool {
+    fn leaves(&self, who: &AccessPoint) -> bool {
         self.voter.heard_of(who).is_some_and(|heard| heard.leaving)
+    }
+
+    /// Whether it said so lately: who was a voter hears no more of who came back.
+    pub(crate) fn is_about_to_leave(&self, now: Moment, who: &AccessPoint) -> bool {
+        self.leaves(who) && self.voter.heard_of(who).is_some_and(|heard| now.since(heard.last) < self.times.patience())
     }
 
     /// Whether an access point is no voter any more, or none for much longer, for another reason than that it is silent.

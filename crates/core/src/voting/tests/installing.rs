@@ -136,15 +136,32 @@ fn a_voter_that_brings_the_next_list_first_and_says_that_nothing_was_decided_is_
 }
 
 #[test]
-fn a_newcomer_does_not_wait_for_those_that_are_gone_for_longer_than_a_minute() {
+fn a_newcomer_does_not_wait_for_those_that_are_gone_for_longer_than_a_lease_lasts() {
     let mut newcomer = Newcomer::new();
     newcomer.is_brought(LIAR, HandedOver::default());
     newcomer.tells(1, decided());
-    newcomer.wait(59_000);
+    newcomer.wait(44_000);
     newcomer.wait(2_000);
     assert!(!newcomer.has_installed, "two may lie");
     newcomer.tells(2, decided());
     assert!(newcomer.has_installed && newcomer.has_all(), "one of three does not");
+}
+
+#[test]
+fn a_word_that_could_not_be_handed_on_is_none() {
+    let mut newcomer = Newcomer::new();
+    newcomer.is_brought(LIAR, HandedOver::default());
+    let invented = |number: u32| AcceptedRow {
+        subnet: format!("10.{}.{}.0/24", number >> 8, number & 255).parse().unwrap(),
+        epoch: 1,
+        owner: AccessPoint([number as u8; 32]),
+        term: 1,
+    };
+    newcomer.tells(4, HandedOver { rows: (0..20_000).map(invented).collect(), ..HandedOver::default() });
+    (1..4).for_each(|number| newcomer.tells(number, decided()));
+    assert!(!newcomer.has_installed, "four words of seven");
+    newcomer.tells(6, decided());
+    assert!(newcomer.has_installed && newcomer.has_all() && newcomer.process.voting.voter.can_hand_over());
 }
 
 #[test]
