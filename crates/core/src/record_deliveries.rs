@@ -7,7 +7,7 @@
 use super::request_record::{MAX_HOURS_SENT, RecordIndex, final_hours, first_kept};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    request_hour::HOUR,
+    request_hour::{HOUR, hour_of},
     request_record::{HourMarks, RecordParcel, RecordRange},
     spans::Spans,
     time::{Millis, Moment, Now},
@@ -164,7 +164,10 @@ impl Replica {
         }
         let is_same = |marks: &BTreeMap<u32, u64>, hour: &u32| marks.contains_key(hour) && marks.get(hour) == own.marks.get(hour);
         let lacking: Vec<u32> = own.hours.keys().rev().copied().filter(|hour| *hour >= range.start && !is_same(has, hour)).collect();
-        let may_be_sent = |hour: &u32| !is_same(&self.unkept, hour) && (*hour < range.end || (now.moment >= self.running_at && !saves));
+        // A clock that was ahead leaves hours that no replica takes yet.
+        let latest = hour_of(now.wall).saturating_add(1);
+        let is_due = |hour: &u32| *hour < range.end || (*hour <= latest && now.moment >= self.running_at && !saves);
+        let may_be_sent = |hour: &u32| !is_same(&self.unkept, hour) && is_due(hour);
         let hours = self.fitting(own, lacking.iter().copied().filter(may_be_sent));
         if hours.is_empty() && now.moment < self.tell_at {
             return None;

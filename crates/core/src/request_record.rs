@@ -38,8 +38,8 @@ const SET_BACK: Millis = SLOT;
 /// Why a copy is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeepRecordError {
-    /// An hour that cannot be read, or one that it is too early or too late for.
-    #[error("this is no record of the last 30 days")]
+    /// An hour that cannot be read.
+    #[error("this is no record of requests")]
     Malformed,
     /// There is no room for more.
     #[error("there is no room for more records")]
@@ -102,7 +102,8 @@ impl RecordIndex {
 
     /// Takes in what a member sent of its record; `stored` are the copies that are here of these hours, and `room` is how many bytes there
     /// are for more. Returns what is to be stored: of an hour that is here already both copies together, for a member may want to hide what
-    /// it asked, and so no later copy takes away what an earlier one says.
+    /// it asked, and so no later copy takes away what an earlier one says. Hours that it is too early or too late for are left out, so that
+    /// one that a wrong clock made does not keep the others back.
     ///
     /// # Errors
     ///
@@ -118,24 +119,23 @@ impl RecordIndex {
         let hours = first_kept(now)..=hour_of(now).saturating_add(24);
         let slots = |spans: &Spans| spans.within(hours.start() * SLOTS, hours.end().saturating_mul(SLOTS));
         let mut taken = Vec::new();
-        for (hour, packed) in &parcel.hours {
-            let is_fair = hours.contains(hour) && packed.len() <= MAX_PACKED;
-            let read = if is_fair { RequestHour::unpack(packed).ok() } else { None };
+        for (hour, packed) in parcel.hours.iter().filter(|(hour, _)| hours.contains(hour)) {
+            let read = if packed.len() <= MAX_PACKED { RequestHour::unpack(packed).ok() } else { None };
             let read = read.filter(|read| read.hour == *hour).ok_or(KeepRecordError::Malformed)?;
-            taken.push((*hour, together(stored.get(hour), &read, packed)));
+            taken.push((*hour, together(stored.get(hour), &read, packed), mark_of(packed)));
         }
-        let new: u64 = taken.iter().map(|(_, packed)| packed.len() as u64).sum();
-        let replaced: u64 = taken.iter().filter_map(|(hour, _)| self.hours.get(hour)).map(|bytes| u64::from(*bytes)).sum();
+        let new: u64 = taken.iter().map(|(_, packed, _)| packed.len() as u64).sum();
+        let replaced: u64 = taken.iter().filter_map(|(hour, ..)| self.hours.get(hour)).map(|bytes| u64::from(*bytes)).sum();
         let more = new.saturating_sub(replaced);
         if more > room || self.bytes().saturating_add(more) > MAX_RECORD_BYTES {
             return Err(KeepRecordError::NoRoom);
         }
         self.covered.join(&slots(&parcel.covered));
         self.asked.join(&parcel.asked.within(*hours.start(), *hours.end()));
-        for ((hour, sent), (_, packed)) in parcel.hours.iter().zip(&taken) {
-            self.put(*hour, packed.len(), mark_of(sent));
+        for (hour, packed, mark) in &taken {
+            self.put(*hour, packed.len(), *mark);
         }
-        Ok(taken)
+        Ok(taken.into_iter().map(|(hour, packed, _)| (hour, packed)).collect())
     }
 
     /// The digest of the hours in this range that are stored.
@@ -454,10 +454,24 @@ mod tests {
         assert_eq!(copy.take(&parcel(HOUR_0 + 8, hour.pack()), &none, now, 1_000), Err(KeepRecordError::Malformed), "another hour");
         assert_eq!(copy.take(&parcel(HOUR_0 + 9, vec![1, 2]), &none, now, 1_000), Err(KeepRecordError::Malformed));
         let old = RequestHour::new(HOUR_0);
-        assert_eq!(copy.take(&parcel(HOUR_0, old.pack()), &none, now, 1_000), Err(KeepRecordError::Malformed), "it is over");
         assert_eq!(copy, RecordIndex::default());
+        assert_eq!(copy.take(&parcel(HOUR_0, old.pack()), &none, now, 1_000), Ok(vec![]), "it is over");
+        assert!(copy.hours.is_empty());
         assert_eq!(copy.take(&parcel(HOUR_0 + 9, hour.pack()), &none, now, 1_000), Ok(vec![(HOUR_0 + 9, hour.pack())]));
         assert!(copy.hours.contains_key(&(HOUR_0 + 9)) && copy.covered.contains((HOUR_0 + 5) * SLOTS), "{copy:?}");
+    }
+
+    /// The clock of its owner was ahead by more than a day for a while.
+    #[test]
+    fn an_hour_far_ahead_does_not_keep_the_others_of_its_parcel_back() {
+        let mut hour = RequestHour::new(HOUR_0);
+        hour.add(&asked(10));
+        let ahead = RequestHour::new(HOUR_0 + 48);
+        let hours = vec![(HOUR_0 + 48, ahead.pack()), (HOUR_0, hour.pack())];
+        let mut copy = RecordIndex::default();
+        let taken = copy.take(&RecordParcel { hours, ..RecordParcel::default() }, &BTreeMap::new(), at(120), 1_000);
+        assert_eq!(taken, Ok(vec![(HOUR_0, hour.pack())]));
+        assert_eq!(copy.hours.keys().copied().collect::<Vec<_>>(), [HOUR_0], "its owner is told that the other one is not here");
     }
 
     #[test]

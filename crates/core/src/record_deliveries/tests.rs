@@ -250,6 +250,16 @@ fn what_is_not_kept_is_not_sent_again_and_again() {
     assert_eq!(played.look().len(), 4, "a day later it is asked again");
 }
 
+#[test]
+fn an_hour_that_a_clock_ahead_left_is_not_sent_before_its_time() {
+    let mut played = Played::new(4 * 60 + 30);
+    (0..4).for_each(|hour| played.store(hour, vec![hour as u8; 100]));
+    played.store(50, vec![1; 100]);
+    assert_eq!(played.look(), [3, 2, 1, 0]);
+    played.pass(46 * 60);
+    assert_eq!(played.look(), [50]);
+}
+
 /// What docs/OPERATING.md says of the bytes of copies.
 #[test]
 fn copies_of_a_day_cost_what_is_written_down() {
