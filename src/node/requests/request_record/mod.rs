@@ -214,11 +214,12 @@ impl RequestRecord {
                 let Some(delivery) = deliveries.next(member, &own, now, saves) else { break };
                 match delivery {
                     Delivery::Compare(range) => {
-                        let told = match peer_transfers::ask(asking, member, Request::CompareRecord(range)).await {
-                            Some(Response::RecordHours(told)) => Some(told),
-                            _ => None,
-                        };
-                        deliveries.compared(member, &own, told, now);
+                        match peer_transfers::ask(asking, member, Request::CompareRecord(range)).await {
+                            Some(Response::RecordHours(told)) => deliveries.compared(member, &own, Some(told), now),
+                            Some(Response::Refused(_)) => deliveries.compared(member, &own, None, now),
+                            // It was away or busy: that does not tell what it has.
+                            _ => deliveries.failed(member, now.moment),
+                        }
                     }
                     Delivery::Hours(hours, parcel) => {
                         let (sent, kept) = self.send_hours(member, &hours, parcel, asking).await;
