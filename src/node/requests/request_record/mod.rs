@@ -286,12 +286,11 @@ impl RequestRecord {
         if asked.owners.contains(&self.0.me) {
             self.store(now).await;
         }
-        let final_until = WallTime(u64::from(final_hours(now)) * HOUR);
         let (mut told, mut room): (Vec<RecordedRequests>, usize) = (Vec::new(), MAX_HOURS_TOLD);
         for owner in &asked.owners {
             let is_own_and_not_written = *owner == self.0.me && self.0.open.is_none();
             if !is_own_and_not_written {
-                let said = self.0.kept.tell(*owner, &asked.query, final_until).await;
+                let said = self.0.kept.tell(*owner, &asked.query, self.final_until(*owner, now)).await;
                 told.extend(said.map(|mut said| {
                     said.hours.truncate(room);
                     room -= said.hours.len();
@@ -300,6 +299,17 @@ impl RequestRecord {
             }
         }
         told
+    }
+}
+
+impl RequestRecord {
+    /// Until when a member's record here is as complete as it will be. Nothing is added to our own of the time before this process.
+    fn final_until(&self, owner: AccessPoint, now: WallTime) -> WallTime {
+        let until = WallTime(u64::from(final_hours(now)) * HOUR);
+        match &self.0.open {
+            Some(open) if owner == self.0.me => until.max(locked(open).known_from()),
+            _ => until,
+        }
     }
 }
 

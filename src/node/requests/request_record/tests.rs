@@ -164,3 +164,15 @@ async fn a_replica_that_is_busy_once_is_asked_again_soon_and_one_that_refuses_is
         assert!(kinds[0] && kinds[messages] == (messages == 1), "{kinds:?}");
     }
 }
+
+/// "Too recent" would say that it may come.
+#[tokio::test]
+async fn of_the_time_before_the_process_its_own_record_says_that_none_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = RequestRecord::begin(open(directory.path()), ap(1), true).await.unwrap();
+    let before = WallTime(clock::now().wall.0 - 60_000);
+    let own = told(&record, ap(1), before).await.unwrap();
+    assert_eq!((own.verdict, own.gap), (Verdict::Unknown, Some(RecordGap::NoRecord)));
+    let ahead = WallTime(clock::now().wall.0 + HOUR);
+    assert_eq!(told(&record, ap(1), ahead).await.unwrap().gap, Some(RecordGap::TooRecent));
+}
