@@ -176,3 +176,15 @@ async fn of_the_time_before_the_process_its_own_record_says_that_none_is_kept() 
     let ahead = WallTime(clock::now().wall.0 + HOUR);
     assert_eq!(told(&record, ap(1), ahead).await.unwrap().gap, Some(RecordGap::TooRecent));
 }
+
+#[test]
+fn what_could_not_be_stored_is_tried_again_in_a_minute_however_often_copies_are_sent() {
+    for every in [1_000, 600_000] {
+        let mut times = StoreTimes { stored: None, at: Moment(5) };
+        assert!(times.is_due(7, Moment(5)));
+        times.tried(false, 7, Moment(5), every);
+        assert!(!times.is_due(7, Moment(60_004)) && !times.is_due(8, Moment(60_004)) && times.is_due(7, Moment(60_005)), "{every}");
+        times.tried(true, 7, Moment(60_005), every);
+        assert!(!times.is_due(7, Moment(60_004 + every)) && times.is_due(8, Moment(60_006)) && times.is_due(7, Moment(60_005 + every)));
+    }
+}
