@@ -7,7 +7,7 @@
 use super::request_record::{MAX_HOURS_SENT, RecordIndex, final_hours, first_kept};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    request_hour::HOUR,
+    request_hour::{HOUR, hour_of},
     request_record::{HourMarks, RecordParcel, RecordRange},
     spans::Spans,
     time::{Millis, Moment, Now},
@@ -28,6 +28,9 @@ const TELL_EVERY: Millis = HOUR;
 
 /// How often a replica is asked which hours it has.
 const COMPARE_EVERY: Millis = 24 * HOUR;
+
+/// One that refused that question, as an earlier build does that does not know it, is asked again after so long.
+const COMPARE_AGAIN: Millis = HOUR;
 
 /// Bytes of hours in one message, and in all to one replica within an hour.
 const MAX_SENT_BYTES: u32 = 256 << 10;
@@ -68,6 +71,8 @@ pub struct Deliveries {
 struct Replica {
     /// The hours that it has, with the marks of what it was sent; none as long as it has not said so.
     has: Option<BTreeMap<u32, u64>>,
+    /// Those of them of which it did not say which copy it has: they are not sent again, and not told as covered either.
+    assumed: BTreeSet<u32>,
     /// What it was sent and did not keep: it is not sent that once more before it is asked again what it has.
     unkept: BTreeMap<u32, u64>,
     /// Up to which hour it was told what is covered; none since it was asked what it has.
@@ -113,12 +118,13 @@ impl Deliveries {
         next
     }
 
-    /// A replica said which hours it has, none if they are those that were ours when it was asked; or it did not say so.
+    /// A replica said which hours it has, none if they are those that were ours when it was asked; or it refused the question.
     pub fn compared(&mut self, member: AccessPoint, own: &RecordIndex, told: Option<Option<HourMarks>>, now: Now) {
         let Some(replica) = self.replicas.get_mut(&member) else { return };
-        replica.compare_at = now.moment.after(COMPARE_EVERY);
-        replica.unkept.clear();
+        replica.compare_at = now.moment.after(if told.is_some() { COMPARE_EVERY } else { COMPARE_AGAIN });
         let Some(told) = told else { return };
+        replica.unkept.clear();
+        replica.assumed.clear();
         let range = final_range(now);
         let mut has = replica.has.take().unwrap_or_default();
         has.retain(|hour, _| *hour >= range.end);
@@ -141,7 +147,7 @@ impl Deliveries {
         let Some(replica) = self.replicas.get_mut(&member) else { return };
         let failures = replica.failures;
         let send_at = now.after(self.every.saturating_mul(1 << failures.min(20)).min(MAX_SEND_AGAIN));
-        // An earlier build holds a question that it does not know against who asks: it is asked once a day.
+        // What it has is asked before it is sent something again, unless it has just refused to say so.
         let compare_at = if replica.has.is_some() { Moment(0) } else { replica.compare_at };
         *replica = Replica { send_at, compare_at, failures: failures.saturating_add(1), ..Replica::default() };
     }
@@ -157,20 +163,23 @@ impl Replica {
             let digest = own.digest(range.clone());
             return Some(Delivery::Compare(RecordRange { from: range.start, until: range.end, digest }));
         }
-        // It does not know that question: which hours it has it says to any message, but not which copies of them.
+        // It refuses that question: which hours it has it says to any message, but not which copies of them.
         let Some(has) = &self.has else { return Some(Delivery::Hours(Vec::new(), RecordParcel::default())) };
         if now.moment >= self.sent.1 {
             (self.sent.0, self.sent.1) = (0, now.moment.after(HOUR));
         }
         let is_same = |marks: &BTreeMap<u32, u64>, hour: &u32| marks.contains_key(hour) && marks.get(hour) == own.marks.get(hour);
         let lacking: Vec<u32> = own.hours.keys().rev().copied().filter(|hour| *hour >= range.start && !is_same(has, hour)).collect();
-        let may_be_sent = |hour: &u32| !is_same(&self.unkept, hour) && (*hour < range.end || (now.moment >= self.running_at && !saves));
+        // A clock that was ahead leaves hours that no replica takes yet.
+        let latest = hour_of(now.wall).saturating_add(1);
+        let is_due = |hour: &u32| *hour < range.end || (*hour <= latest && now.moment >= self.running_at && !saves);
+        let may_be_sent = |hour: &u32| !is_same(&self.unkept, hour) && is_due(hour);
         let hours = self.fitting(own, lacking.iter().copied().filter(may_be_sent));
         if hours.is_empty() && now.moment < self.tell_at {
             return None;
         }
         // It may have earlier copies of them.
-        let outdated: Vec<u32> = lacking.into_iter().filter(|hour| !hours.contains(hour)).collect();
+        let outdated: Vec<u32> = lacking.iter().chain(&self.assumed).copied().filter(|hour| !hours.contains(hour)).collect();
         let first = hours.last().copied().unwrap_or(u32::MAX);
         let from = self.told_until.map_or(range.start, |told| first.min(told.min(range.end).saturating_sub(1)));
         Some(Delivery::Hours(hours, own.parcel(from, &outdated)))
@@ -194,13 +203,16 @@ impl Replica {
             // Which copies it has is not known. The last ones are likely to have changed, and are sent again.
             let old = range.start..range.end.saturating_sub(SENT_AGAIN);
             let has = own.marks.iter().filter(|(hour, _)| old.contains(hour) && kept.contains(**hour));
-            self.has = Some(has.map(|(hour, mark)| (*hour, *mark)).collect());
+            let has: BTreeMap<u32, u64> = has.map(|(hour, mark)| (*hour, *mark)).collect();
+            self.assumed = has.keys().copied().collect();
+            self.has = Some(has);
             return;
         };
         has.retain(|hour, _| kept.contains(*hour));
         for (hour, mark, bytes) in sent {
             if kept.contains(*hour) {
                 has.insert(*hour, *mark);
+                self.assumed.remove(hour);
             } else {
                 self.unkept.insert(*hour, *mark);
             }

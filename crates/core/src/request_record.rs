@@ -38,8 +38,8 @@ const SET_BACK: Millis = SLOT;
 /// Why a copy is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeepRecordError {
-    /// An hour that cannot be read, or one that it is too early or too late for.
-    #[error("this is no record of the last 30 days")]
+    /// An hour that cannot be read.
+    #[error("this is no record of requests")]
     Malformed,
     /// There is no room for more.
     #[error("there is no room for more records")]
@@ -102,7 +102,9 @@ impl RecordIndex {
 
     /// Takes in what a member sent of its record; `stored` are the copies that are here of these hours, and `room` is how many bytes there
     /// are for more. Returns what is to be stored: of an hour that is here already both copies together, for a member may want to hide what
-    /// it asked, and so no later copy takes away what an earlier one says.
+    /// it asked, and so no later copy takes away what an earlier one says. Where both are too long together the earlier one stays: the hour
+    /// is not covered by this message, and what was sent is not what is here ([`Self::has`]). Hours that it is too early or too late for
+    /// are left out, so that one that a wrong clock made does not keep the others back.
     ///
     /// # Errors
     ///
@@ -117,25 +119,33 @@ impl RecordIndex {
         // Its clock may be ahead by some hours.
         let hours = first_kept(now)..=hour_of(now).saturating_add(24);
         let slots = |spans: &Spans| spans.within(hours.start() * SLOTS, hours.end().saturating_mul(SLOTS));
-        let mut taken = Vec::new();
-        for (hour, packed) in &parcel.hours {
-            let is_fair = hours.contains(hour) && packed.len() <= MAX_PACKED;
-            let read = if is_fair { RequestHour::unpack(packed).ok() } else { None };
+        let (mut taken, mut stays) = (Vec::new(), Vec::new());
+        for (hour, packed) in parcel.hours.iter().filter(|(hour, _)| hours.contains(hour)) {
+            let read = if packed.len() <= MAX_PACKED { RequestHour::unpack(packed).ok() } else { None };
             let read = read.filter(|read| read.hour == *hour).ok_or(KeepRecordError::Malformed)?;
-            taken.push((*hour, together(stored.get(hour), &read, packed)));
+            match together(stored.get(hour), &read, packed) {
+                Some(both) => taken.push((*hour, both, mark_of(packed))),
+                None => stays.push(*hour),
+            }
         }
-        let new: u64 = taken.iter().map(|(_, packed)| packed.len() as u64).sum();
-        let replaced: u64 = taken.iter().filter_map(|(hour, _)| self.hours.get(hour)).map(|bytes| u64::from(*bytes)).sum();
+        let new: u64 = taken.iter().map(|(_, packed, _)| packed.len() as u64).sum();
+        let replaced: u64 = taken.iter().filter_map(|(hour, ..)| self.hours.get(hour)).map(|bytes| u64::from(*bytes)).sum();
         let more = new.saturating_sub(replaced);
         if more > room || self.bytes().saturating_add(more) > MAX_RECORD_BYTES {
             return Err(KeepRecordError::NoRoom);
         }
-        self.covered.join(&slots(&parcel.covered));
+        self.covered.join(&slots(&without_hours(parcel.covered.clone(), &stays)));
         self.asked.join(&parcel.asked.within(*hours.start(), *hours.end()));
-        for ((hour, sent), (_, packed)) in parcel.hours.iter().zip(&taken) {
-            self.put(*hour, packed.len(), mark_of(sent));
+        for (hour, packed, mark) in &taken {
+            self.put(*hour, packed.len(), *mark);
         }
-        Ok(taken)
+        Ok(taken.into_iter().map(|(hour, packed, _)| (hour, packed)).collect())
+    }
+
+    /// The hours that are here, but for those of which not this copy was taken that was sent: their numbers and marks.
+    pub fn has(&self, sent: &BTreeMap<u32, u64>) -> Spans {
+        let is_sent = |hour: &u32| sent.get(hour).is_none_or(|mark| self.marks.get(hour) == Some(mark));
+        self.hours.keys().copied().filter(is_sent).collect()
     }
 
     /// The digest of the hours in this range that are stored.
@@ -157,22 +167,24 @@ impl RecordIndex {
     /// A message to a replica, without hours: what is covered and was asked from this hour on. That an hour is covered is not said of
     /// these, of which it may have earlier copies: it would say *no* of what came later.
     pub fn parcel(&self, from: u32, outdated: &[u32]) -> RecordParcel {
-        let covered = self.covered.within(from.saturating_mul(SLOTS), u32::MAX);
-        let without =
-            |covered: Spans, hour: &u32| covered.without(hour.saturating_mul(SLOTS), hour.saturating_add(1).saturating_mul(SLOTS));
-        let covered = outdated.iter().fold(covered, without);
+        let covered = without_hours(self.covered.within(from.saturating_mul(SLOTS), u32::MAX), outdated);
         RecordParcel { covered, asked: self.asked.within(from, u32::MAX), hours: Vec::new() }
     }
 }
 
-/// What is to be stored of an hour that was sent: both copies, if there is one already that can be read.
-fn together(stored: Option<&Vec<u8>>, sent: &RequestHour, packed: &[u8]) -> Vec<u8> {
-    let Some(stored) = stored.filter(|stored| *stored != packed) else { return packed.to_vec() };
+/// What is to be stored of an hour that was sent: both copies, if one is here that can be read; none if they are too long together.
+fn together(stored: Option<&Vec<u8>>, sent: &RequestHour, packed: &[u8]) -> Option<Vec<u8>> {
+    let Some(stored) = stored.filter(|stored| *stored != packed) else { return Some(packed.to_vec()) };
     match RequestHour::unpack(stored) {
-        // Together they are too long: the earlier one stays.
-        Ok(earlier) => earlier.pack_with(sent).unwrap_or_else(|| stored.clone()),
-        Err(_) => packed.to_vec(),
+        Ok(earlier) => earlier.pack_with(sent),
+        Err(_) => Some(packed.to_vec()),
     }
+}
+
+/// These five minutes, but for those of these hours.
+fn without_hours(covered: Spans, hours: &[u32]) -> Spans {
+    let without = |covered: Spans, hour: &u32| covered.without(hour.saturating_mul(SLOTS), hour.saturating_add(1).saturating_mul(SLOTS));
+    hours.iter().fold(covered, without)
 }
 
 /// The first hour that is not over.
@@ -293,6 +305,11 @@ impl OpenHours {
             1 => format!("1 at about {last} ({rules})"),
             _ => format!("{requests} within the last 75 minutes, the last one at about {last} ({rules})"),
         }
+    }
+
+    /// From when on all requests are added: what is not covered before never will be.
+    pub fn known_from(&self) -> WallTime {
+        WallTime(u64::from(self.known_from) * SLOT)
     }
 
     /// Requests that were not added.
@@ -454,10 +471,24 @@ mod tests {
         assert_eq!(copy.take(&parcel(HOUR_0 + 8, hour.pack()), &none, now, 1_000), Err(KeepRecordError::Malformed), "another hour");
         assert_eq!(copy.take(&parcel(HOUR_0 + 9, vec![1, 2]), &none, now, 1_000), Err(KeepRecordError::Malformed));
         let old = RequestHour::new(HOUR_0);
-        assert_eq!(copy.take(&parcel(HOUR_0, old.pack()), &none, now, 1_000), Err(KeepRecordError::Malformed), "it is over");
         assert_eq!(copy, RecordIndex::default());
+        assert_eq!(copy.take(&parcel(HOUR_0, old.pack()), &none, now, 1_000), Ok(vec![]), "it is over");
+        assert!(copy.hours.is_empty());
         assert_eq!(copy.take(&parcel(HOUR_0 + 9, hour.pack()), &none, now, 1_000), Ok(vec![(HOUR_0 + 9, hour.pack())]));
         assert!(copy.hours.contains_key(&(HOUR_0 + 9)) && copy.covered.contains((HOUR_0 + 5) * SLOTS), "{copy:?}");
+    }
+
+    /// The clock of its owner was ahead by more than a day for a while.
+    #[test]
+    fn an_hour_far_ahead_does_not_keep_the_others_of_its_parcel_back() {
+        let mut hour = RequestHour::new(HOUR_0);
+        hour.add(&asked(10));
+        let ahead = RequestHour::new(HOUR_0 + 48);
+        let hours = vec![(HOUR_0 + 48, ahead.pack()), (HOUR_0, hour.pack())];
+        let mut copy = RecordIndex::default();
+        let taken = copy.take(&RecordParcel { hours, ..RecordParcel::default() }, &BTreeMap::new(), at(120), 1_000);
+        assert_eq!(taken, Ok(vec![(HOUR_0, hour.pack())]));
+        assert_eq!(copy.hours.keys().copied().collect::<Vec<_>>(), [HOUR_0], "its owner is told that the other one is not here");
     }
 
     #[test]
@@ -482,6 +513,46 @@ mod tests {
         // What it is sent as it is stays so.
         let parcel = RecordParcel { hours: vec![(HOUR_0, disk[&HOUR_0].clone())], ..RecordIndex::default().parcel(0, &[]) };
         assert_eq!(copy.take(&parcel, &disk, at(120), 0), Ok(vec![(HOUR_0, disk[&HOUR_0].clone())]), "it takes no more room");
+    }
+
+    /// It would say *no* of what only the later copy tells.
+    #[test]
+    fn an_hour_of_which_the_earlier_copy_stays_is_not_covered_by_the_later_one_and_is_not_said_to_be_here() {
+        // Addresses and five minutes that hardly get shorter by packing.
+        let spread = |number: u64| {
+            let spread = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            (spread ^ (spread >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(31)
+        };
+        let address = |number: u64| IpAddr::from((u128::from(spread(number)) << 64 | u128::from(spread(number + 500_000))).to_be_bytes());
+        let of = |servers: u64, is_in: &dyn Fn(u64, u64) -> bool| {
+            let mut hour = RequestHour::new(HOUR_0);
+            for (number, slot) in (0..servers).flat_map(|number| (0..12).map(move |slot| (number, slot))) {
+                if is_in(number, slot) {
+                    hour.add(&AskedServer { address: address(number), ..asked(5 * slot) });
+                }
+            }
+            RequestHour::unpack(&hour.pack()).unwrap()
+        };
+        // As many servers as have room.
+        let full = (12_000..18_000).rev().step_by(250).map(|servers| of(servers, &|_, slot| slot == 2));
+        let first = full.into_iter().find(|hour| hour.left_out == 0).unwrap();
+        let later = of(first.len() as u64, &|number, slot| spread(number + 1_000_000) >> (20 + slot) & 1 == 1);
+        assert!(first.pack_with(&later).is_none());
+        let (first, later) = (first.pack(), later.pack());
+        let (mut copy, mut disk) = (RecordIndex::default(), BTreeMap::new());
+        let slots = HOUR_0 * SLOTS;
+        let parcel = |packed: &Vec<u8>, until| RecordParcel {
+            covered: (slots..until).collect(),
+            hours: vec![(HOUR_0, packed.clone())],
+            ..RecordParcel::default()
+        };
+        disk.extend(copy.take(&parcel(&first, slots + 4), &disk, at(120), 1 << 20).unwrap());
+        assert_eq!(copy.take(&parcel(&later, slots + 24), &disk, at(120), 1 << 20), Ok(vec![]));
+        let is_covered = [3, 4, 11, 12].map(|slot| copy.covered.contains(slots + slot));
+        assert_eq!(is_covered, [true, false, false, true]);
+        assert_eq!(copy.marks[&HOUR_0], mark_of(&first));
+        let has = |packed: &[u8]| copy.has(&[(HOUR_0, mark_of(packed))].into()).contains(HOUR_0);
+        assert!(has(&first) && !has(&later) && copy.has(&BTreeMap::new()).contains(HOUR_0));
     }
 
     fn count(server: &nearcrawl_model::request_hour::ServerHour) -> u32 {

@@ -7,7 +7,7 @@ use super::{
     access_point::AccessPoint,
     ownership_map::at_most,
     request_hour::{HOUR, RequestHour, SLOT, Within, hour_of, slot_of},
-    requests_made::{MemberRequests, RequestsQuery, RequestsView, Uncovered, Verdict},
+    requests_made::{LATEST_END, MemberRequests, RequestsQuery, RequestsView, Uncovered, Verdict},
     spans::Spans,
     time::WallTime,
     url::Host,
@@ -232,8 +232,8 @@ impl RecordsAsked {
 
 impl RequestsAnswer {
     /// Adds what records say: the verdict of a member whose log does not say is that of its record, if one is kept. Of several that which
-    /// knows of a request is told: that another copy has none is no proof that there was none. So a copy's *no* counts only if everybody
-    /// has answered who may have another one.
+    /// knows of a request is told: that another copy has none is no proof that there was none. So a copy's *no* counts only if
+    /// all members have answered that are there; those that are not are not asked, and may have another one.
     pub fn new(query: &RequestsQuery, mut view: RequestsView, mut records: Vec<RecordTold>, asked: &RecordsAsked) -> RequestsAnswer {
         records.retain(|told| {
             view.members.iter().any(|member| member.access_point == told.access_point && member.verdict == Verdict::Unknown)
@@ -272,6 +272,12 @@ impl RequestsAnswer {
     pub fn missing_of(&self, member: &AccessPoint) -> Option<&UnknownMember> {
         self.missing.unknown.iter().find(|unknown| unknown.access_point == *member)
     }
+}
+
+/// When records of that time are final: all requests of its last hour have ended and been stored, which is five minutes later at most.
+pub fn recorded_at(query: &RequestsQuery) -> WallTime {
+    let over = u64::from(hour_of(query.until)).saturating_add(1).saturating_mul(HOUR);
+    WallTime(over.saturating_add(LATEST_END).saturating_add(SLOT))
 }
 
 /// What is known of a member's requests: the five minutes that are covered, the hours in which something was asked, and these.

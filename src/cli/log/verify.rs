@@ -20,7 +20,9 @@ use crate::{
 use clap::Args;
 use nearcrawl_model::{
     message::{PublicRequest, PublicResponse},
-    request_record::{MAX_OWNERS, RecordGap, RecordMissing, RecordTold, RecordedHour, RequestsAnswer, RequestsMissing, UnknownMember},
+    request_record::{
+        MAX_OWNERS, RecordGap, RecordMissing, RecordTold, RecordedHour, RequestsAnswer, RequestsMissing, UnknownMember, recorded_at,
+    },
     requests_made::{MemberRequests, RequestsQuery, RequestsView, Uncovered, Verdict},
     time::WallTime,
     view::counted,
@@ -41,7 +43,7 @@ it. Where a log does not say, and of a member that is gone, its record tells: of
 last, by which rules and for which hosts. It is kept for 30 days, by the member and by its replicas, which are named. \
 Who was a member within 30 days and cannot be asked is named, and so is who was not asked for a record, with the reason, and who did not answer. With --local, or --state, only the log of this access point is read, with all that it has. A request is logged when it has ended: before ten minutes have gone by since TIME and --within nobody says no.
 
-Exit codes: 0 yes, 1 no, 66 there is no log, 69 not known: it is too early, there is no daemon, a member that may have a record did not answer, or of a member that may have asked no record of that hour is kept (it was killed about then, was lost within half an hour, or log.requests is false).";
+Exit codes: 0 yes, 1 no, 66 there is no log, 69 not known: it is too early, there is no daemon, a member that may have a record did not answer, or of a member that may have asked no record of that hour is kept (it was killed about then, was lost soon after, at most an hour and a half, before its last requests were copied, or log.requests is false).";
 
 /// The arguments of `verify`.
 #[derive(Args, Clone, Debug)]
@@ -183,7 +185,7 @@ fn not_known(answer: &RequestsAnswer, query: &RequestsQuery) -> String {
     }
     if why.is_empty() {
         why.push(match nearby {
-            0 => again(query, clock::now().wall),
+            0 => too_early(query, clock::now().wall),
             _ => "records tell five minutes, and in those around that time there was a request; ask with a longer --within".to_owned(),
         });
     }
@@ -284,7 +286,10 @@ fn told_by_all(answer: &RequestsAnswer) -> String {
             format!("yes: {what}, by {makers} of {all}\n")
         }
         Verdict::No => format!("no: none of {all} made a request to {address} {when}\n"),
-        Verdict::Unknown => format!("not known: no request to {address} {when} is on record, but not of all of {all}\n"),
+        Verdict::Unknown => {
+            let unsure = members.iter().filter(|member| member.verdict == Verdict::Unknown).count();
+            format!("not known: no request to {address} {when} is on record, but the records of {unsure} of {all} do not say\n")
+        }
     };
     for member in members {
         let id = member.access_point;
@@ -334,6 +339,18 @@ fn of_log(args: &VerifyArgs, query: &RequestsQuery) -> Result<(String, Option<Co
         Verdict::Unknown => Some(CommandError::new(Exit::Unavailable, "the log of this access point does not cover that time")),
     };
     Ok((text, failure))
+}
+
+/// When to ask again about a time that is too early for a log, or of which a record may still get more.
+fn too_early(query: &RequestsQuery, now: WallTime) -> String {
+    let final_at = recorded_at(query);
+    if now < query.known_at() {
+        again(query, now)
+    } else if now < final_at {
+        format!("records of that time are final at {final_at}, and get to replicas some minutes later: ask again then")
+    } else {
+        "by the clock of a member it is too early: ask again in some minutes".to_owned()
+    }
 }
 
 /// When to ask again about a time of which requests may be under way.
@@ -387,6 +404,19 @@ mod tests {
     }
 
     #[test]
+    fn to_ask_again_in_seconds_is_said_only_while_a_log_will_tell_then() {
+        let (minute, query) = (60_000, query());
+        assert!(too_early(&query, WallTime(9 * minute)).ends_with("ask again in 61 s"), "{}", too_early(&query, WallTime(9 * minute)));
+        let final_at = "records of that time are final at 1970-01-01T01:15:00.000Z";
+        for minutes in [11, 74] {
+            let text = too_early(&query, WallTime(minutes * minute));
+            assert!(text.starts_with(final_at) && !text.contains("ask again in"), "{text}");
+        }
+        let late = too_early(&query, WallTime(75 * minute));
+        assert!(late.contains("the clock of a member"), "{late}");
+    }
+
+    #[test]
     fn no_record_is_told_apart_from_no_and_a_replica_is_named() {
         let (gone, replica) = (AccessPoint([7; 32]), AccessPoint([8; 32]));
         let answer = |verdict, gap, hours| {
@@ -402,6 +432,7 @@ mod tests {
         let unknown = answer(Verdict::Unknown, Some(RecordGap::NoRecord), Vec::new());
         let text = told_by_all(&unknown);
         assert!(text.starts_with("not known: ") && text.contains(&format!("not known: no record of that hour is kept, {from}")), "{text}");
+        assert!(text.contains(" is on record, but the records of 1 of 1 member do not say\n"), "{text}");
         assert!(not_known(&unknown, &query()).ends_with("no record of that hour is kept of 1 member"));
         let hour = RecordedHour {
             first_at: WallTime(0),

@@ -63,13 +63,13 @@ impl Played {
             while let Some(next) = self.deliveries.next(member, &self.own, self.now, self.saves) {
                 self.messages += 1;
                 match next {
-                    Delivery::Compare(range) => {
-                        let told = (self.answers && self.compares).then(|| self.replica.compared(&range));
-                        self.deliveries.compared(member, &self.own, told, self.now);
-                    }
-                    Delivery::Hours(..) if !self.answers => {
+                    _ if !self.answers => {
                         self.deliveries.failed(member, self.now.moment);
                         break;
+                    }
+                    Delivery::Compare(range) => {
+                        let told = self.compares.then(|| self.replica.compared(&range));
+                        self.deliveries.compared(member, &self.own, told, self.now);
                     }
                     Delivery::Hours(hours, parcel) => got.extend(self.deliver(member, &hours, &parcel)),
                 }
@@ -236,6 +236,43 @@ fn one_that_does_not_answer_is_left_alone_and_one_of_an_earlier_build_gets_what_
     assert_eq!(played.look(), [0]);
 }
 
+/// Of a copy that may be an earlier one the replica would say no of what came later.
+#[test]
+fn hours_are_not_told_as_covered_before_it_is_known_which_copies_of_them_are_there() {
+    let mut played = Played::new(9 * 60 + 30);
+    (0..9).for_each(|hour| played.store(hour, vec![hour as u8; 100]));
+    (0..9).for_each(|hour| played.replica.stored(HOUR_0 + hour, &[hour as u8; 100]));
+    played.replica.stored(HOUR_0 + 1, &[7; 100]);
+    let covered = |played: &Played, hour: u32| played.replica.covered.contains((HOUR_0 + hour) * 12);
+    // It is busy once: that is no refusal, and it is asked again soon.
+    played.answers = false;
+    assert!(played.look().is_empty());
+    (played.answers, played.compares) = (true, false);
+    played.pass(10);
+    assert_eq!(played.look(), [8, 7, 6], "it refuses to say which copies it has");
+    assert!(covered(&played, 8) && !covered(&played, 1) && !covered(&played, 2));
+    played.pass(50);
+    assert!(played.look().is_empty() && !covered(&played, 1));
+    // An hour after it refused it is asked again, and says so.
+    played.compares = true;
+    played.pass(10);
+    assert_eq!(played.look(), [1]);
+    assert!(played.has_all() && covered(&played, 1) && covered(&played, 2));
+}
+
+#[test]
+fn one_that_does_not_answer_once_is_compared_with_soon() {
+    let mut played = Played::new(9 * 60 + 30);
+    (0..9).for_each(|hour| played.store(hour, vec![hour as u8; 100]));
+    (0..9).for_each(|hour| played.replica.stored(HOUR_0 + hour, &[hour as u8; 100]));
+    played.replica.stored(HOUR_0 + 1, &[7; 100]);
+    played.answers = false;
+    assert!(played.look().is_empty() && played.messages == 1, "nothing is sent before it is known what it has");
+    played.answers = true;
+    played.pass(10);
+    assert_eq!(played.look(), [1]);
+}
+
 #[test]
 fn what_is_not_kept_is_not_sent_again_and_again() {
     let mut played = Played::new(4 * 60 + 30);
@@ -248,6 +285,16 @@ fn what_is_not_kept_is_not_sent_again_and_again() {
     }
     played.pass(5 * 60);
     assert_eq!(played.look().len(), 4, "a day later it is asked again");
+}
+
+#[test]
+fn an_hour_that_a_clock_ahead_left_is_not_sent_before_its_time() {
+    let mut played = Played::new(4 * 60 + 30);
+    (0..4).for_each(|hour| played.store(hour, vec![hour as u8; 100]));
+    played.store(50, vec![1; 100]);
+    assert_eq!(played.look(), [3, 2, 1, 0]);
+    played.pass(46 * 60);
+    assert_eq!(played.look(), [50]);
 }
 
 /// What docs/OPERATING.md says of the bytes of copies.

@@ -13,7 +13,7 @@ use nearcrawl_model::{
     time::WallTime,
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::atomic::{AtomicU64, Ordering},
 };
 use tokio::sync::Mutex;
@@ -155,7 +155,7 @@ impl KeptRecords {
         Ok(())
     }
 
-    /// Keeps what a member sent of its record. Returns the hours of it that are stored here.
+    /// Keeps what a member sent of its record. Returns the hours of it that are stored here, of those that were sent if that copy is in it.
     ///
     /// # Errors
     /// It is none, there is no room, or the store fails: nothing of it was stored.
@@ -165,21 +165,21 @@ impl KeptRecords {
         if from == self.me || (is_new && indexes.len() >= MAX_RECORDS) {
             return Err(KeepRecordError::NoRoom.into());
         }
-        let different: BTreeSet<u32> = parcel.hours.iter().map(|(hour, _)| *hour).collect();
+        let different: BTreeMap<u32, u64> = parcel.hours.iter().map(|(hour, packed)| (*hour, mark_of(packed))).collect();
         if different.len() < parcel.hours.len() || different.len() > MAX_HOURS_SENT {
             return Err(KeepRecordError::Malformed.into());
         }
         let before = indexes.get(&from).cloned().unwrap_or_default();
         let room = MAX_ALL_BYTES.saturating_sub(total);
         let mut stored = BTreeMap::new();
-        for hour in different.iter().filter(|hour| before.hours.contains_key(hour)) {
+        for hour in different.keys().filter(|hour| before.hours.contains_key(hour)) {
             stored.extend(self.store.meta_get(&hour_name(from, *hour)).await?.map(|packed| (*hour, packed)));
         }
         // Few bytes may unpack to many: the loop does not wait for that.
         let mut index = before.clone();
         let read = tokio::task::spawn_blocking(move || index.take(&parcel, &stored, now, room).map(|taken| (index, taken))).await;
         let (index, taken) = read.map_err(|why| StoreError::Io(why.to_string()))??;
-        let has = index.hours.keys().copied().collect();
+        let has = index.has(&different);
         if index == before && taken.is_empty() {
             return Ok(has);
         }

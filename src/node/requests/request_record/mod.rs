@@ -26,7 +26,7 @@ use nearcrawl_model::{
     request_hour::{AskedServer, HOUR, mark_of, slot_of},
     request_record::{RecordParcel, RecordRange, RecordedRequests, RecordsQuery},
     spans::Spans,
-    time::{Now, WallTime},
+    time::{Millis, Moment, Now, WallTime},
     view::LimitView,
 };
 use std::{
@@ -45,6 +45,25 @@ use tokio::{
 
 /// How often it is looked what is to be stored and sent, at least.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// When our own record is stored: once in each five minutes and before copies are sent; if that failed, a minute later.
+#[derive(Debug)]
+struct StoreTimes {
+    /// The five minutes in which it was; none after a failure.
+    stored: Option<u32>,
+    at: Moment,
+}
+
+impl StoreTimes {
+    fn is_due(&self, slot: u32, now: Moment) -> bool {
+        now >= self.at || self.stored.is_some_and(|stored| stored != slot)
+    }
+
+    fn tried(&mut self, is_stored: bool, slot: u32, now: Moment, every: Millis) {
+        let again = u64::try_from(LOOK_EVERY.as_millis()).unwrap_or(u64::MAX);
+        (self.stored, self.at) = if is_stored { (Some(slot), now.after(every)) } else { (None, now.after(again)) };
+    }
+}
 
 /// Hours that are told of in one answer, of all members together: it is to fit into a message.
 const MAX_HOURS_TOLD: usize = 500;
@@ -174,19 +193,18 @@ impl RequestRecord {
         let mut timer = interval(LOOK_EVERY.min(copies_every));
         timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let every = u64::try_from(copies_every.as_millis()).unwrap_or(u64::MAX);
-        let (mut deliveries, mut stored, mut expired) = (Deliveries::new(every), None, None);
-        // What is to be sent is stored before.
-        let mut store_again = clock::now().moment;
+        let (mut deliveries, mut expired) = (Deliveries::new(every), None);
+        let mut times = StoreTimes { stored: None, at: clock::now().moment };
         loop {
             timer.tick().await;
             let now = clock::now();
             let slot = slot_of(now.wall);
-            if stored != Some(slot) || now.moment >= store_again {
-                stored = self.store(now.wall).await.then_some(slot);
-                store_again = now.moment.after(every);
+            // What is to be sent is stored before.
+            if times.is_due(slot, now.moment) {
+                times.tried(self.store(now.wall).await, slot, now.moment, every);
             }
             expired = self.expire(now.wall, expired).await;
-            if stored == Some(slot) {
+            if times.stored == Some(slot) {
                 let saves = meter.as_ref().is_some_and(|meter| meter.is_spent());
                 self.send(now, &asking, &mut deliveries, saves).await;
             }
@@ -214,11 +232,12 @@ impl RequestRecord {
                 let Some(delivery) = deliveries.next(member, &own, now, saves) else { break };
                 match delivery {
                     Delivery::Compare(range) => {
-                        let told = match peer_transfers::ask(asking, member, Request::CompareRecord(range)).await {
-                            Some(Response::RecordHours(told)) => Some(told),
-                            _ => None,
-                        };
-                        deliveries.compared(member, &own, told, now);
+                        match peer_transfers::ask(asking, member, Request::CompareRecord(range)).await {
+                            Some(Response::RecordHours(told)) => deliveries.compared(member, &own, Some(told), now),
+                            Some(Response::Refused(_)) => deliveries.compared(member, &own, None, now),
+                            // It was away or busy: that does not tell what it has.
+                            _ => deliveries.failed(member, now.moment),
+                        }
                     }
                     Delivery::Hours(hours, parcel) => {
                         let (sent, kept) = self.send_hours(member, &hours, parcel, asking).await;
@@ -285,12 +304,11 @@ impl RequestRecord {
         if asked.owners.contains(&self.0.me) {
             self.store(now).await;
         }
-        let final_until = WallTime(u64::from(final_hours(now)) * HOUR);
         let (mut told, mut room): (Vec<RecordedRequests>, usize) = (Vec::new(), MAX_HOURS_TOLD);
         for owner in &asked.owners {
             let is_own_and_not_written = *owner == self.0.me && self.0.open.is_none();
             if !is_own_and_not_written {
-                let said = self.0.kept.tell(*owner, &asked.query, final_until).await;
+                let said = self.0.kept.tell(*owner, &asked.query, self.final_until(*owner, now)).await;
                 told.extend(said.map(|mut said| {
                     said.hours.truncate(room);
                     room -= said.hours.len();
@@ -299,6 +317,17 @@ impl RequestRecord {
             }
         }
         told
+    }
+}
+
+impl RequestRecord {
+    /// Until when a member's record here is as complete as it will be. Nothing is added to our own of the time before this process.
+    fn final_until(&self, owner: AccessPoint, now: WallTime) -> WallTime {
+        let until = WallTime(u64::from(final_hours(now)) * HOUR);
+        match &self.0.open {
+            Some(open) if owner == self.0.me => until.max(locked(open).known_from()),
+            _ => until,
+        }
     }
 }
 

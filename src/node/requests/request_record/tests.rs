@@ -138,3 +138,53 @@ async fn a_replica_keeps_what_a_later_copy_of_an_hour_leaves_out_and_knows_which
     let record = RequestRecord::begin(open(directory.path()), ap(2), true).await.unwrap();
     assert_eq!(told(&record, ap(1), at).await.unwrap().verdict, Verdict::Yes);
 }
+
+#[tokio::test]
+async fn a_replica_that_is_busy_once_is_asked_again_soon_and_one_that_refuses_is_sent_something() {
+    for (answer, messages) in [(None, 1), (Some(Response::Refused("no".to_owned())), 2)] {
+        let directory = tempfile::tempdir().unwrap();
+        let record = RequestRecord::begin(open(directory.path()), ap(1), true).await.unwrap();
+        record.replicas([ap(2)].into());
+        let (asking, mut asked) = mpsc::channel::<PeerQuestion>(4);
+        let serving = tokio::spawn(async move {
+            let mut kinds = Vec::new();
+            while let Some(PeerQuestion { request, reply, .. }) = asked.recv().await {
+                let compares = matches!(request, Request::CompareRecord(_));
+                kinds.push(compares);
+                let _ = reply.send(if compares { answer.clone() } else { None });
+            }
+            kinds
+        });
+        let (mut deliveries, now) = (Deliveries::new(600_000), clock::now());
+        record.send(now, &asking, &mut deliveries, false).await;
+        let later = Now { moment: now.moment.after(600_000), wall: now.wall };
+        record.send(later, &asking, &mut deliveries, false).await;
+        drop(asking);
+        let kinds = serving.await.unwrap();
+        assert!(kinds[0] && kinds[messages] == (messages == 1), "{kinds:?}");
+    }
+}
+
+/// "Too recent" would say that it may come.
+#[tokio::test]
+async fn of_the_time_before_the_process_its_own_record_says_that_none_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = RequestRecord::begin(open(directory.path()), ap(1), true).await.unwrap();
+    let before = WallTime(clock::now().wall.0 - 60_000);
+    let own = told(&record, ap(1), before).await.unwrap();
+    assert_eq!((own.verdict, own.gap), (Verdict::Unknown, Some(RecordGap::NoRecord)));
+    let ahead = WallTime(clock::now().wall.0 + HOUR);
+    assert_eq!(told(&record, ap(1), ahead).await.unwrap().gap, Some(RecordGap::TooRecent));
+}
+
+#[test]
+fn what_could_not_be_stored_is_tried_again_in_a_minute_however_often_copies_are_sent() {
+    for every in [1_000, 600_000] {
+        let mut times = StoreTimes { stored: None, at: Moment(5) };
+        assert!(times.is_due(7, Moment(5)));
+        times.tried(false, 7, Moment(5), every);
+        assert!(!times.is_due(7, Moment(60_004)) && !times.is_due(8, Moment(60_004)) && times.is_due(7, Moment(60_005)), "{every}");
+        times.tried(true, 7, Moment(60_005), every);
+        assert!(!times.is_due(7, Moment(60_004 + every)) && times.is_due(8, Moment(60_006)) && times.is_due(7, Moment(60_005 + every)));
+    }
+}
