@@ -193,7 +193,7 @@ async fn numbers_without_the_rows_of_a_member_say_so_and_end_with_69() {
                 let told: Value = serde_json::from_str(&text).unwrap();
                 assert_eq!((told.pointer(place), &told["all_owners_answered"]), (Some(&OF_ONE.into()), &Value::Bool(false)), "{told}");
                 let missing = told["missing_text"].as_array().unwrap();
-                let of = format!("rows of {} of {ALL} servers, of 1 owner", ALL - OF_ONE);
+                let of = format!("rows of {} of the swarm's {ALL} servers, of 1 owner", ALL - OF_ONE);
                 assert_eq!((missing.len(), &missing[0]), (2, &Value::from(of)), "{told}");
             }
             "--csv" => assert!(text.contains(",false,") && text.contains("it does not answer"), "{text}"),
@@ -291,7 +291,7 @@ async fn rows_that_nobody_has_while_owners_change_are_missing_though_every_owner
     let (api, serving) = Daemon::start(Second::Released).await;
     for (place, form, text, failure) in all_told(&api).await {
         let failure = failure.unwrap_or_else(|| panic!("{text}"));
-        let of = format!("rows of {} of {ALL} servers, while owners change: 2 subnets change hands", ALL - OF_ONE);
+        let of = format!("rows of {} of the swarm's {ALL} servers, while owners change: 2 subnets change hands", ALL - OF_ONE);
         assert!(failure.exit == Exit::Unavailable && failure.message.contains(&of), "{failure}");
         if form == "--json" {
             let told: Value = serde_json::from_str(&text).unwrap();
