@@ -296,7 +296,7 @@ async fn show(args: &ShowArgs, style: Style) -> Result<(String, Option<CommandEr
 }
 
 fn shown_text(shown: &Shown, style: Style) -> String {
-    let Shown { survey, counted: results::CountedHosts { hosts, standing, missing_text }, placement } = shown;
+    let Shown { survey, counted: results::CountedHosts { hosts, standing, missing_text, .. }, placement } = shown;
     let wishes = &survey.wishes;
     let or_configured = |text: Option<String>| text.unwrap_or_else(|| "as configured".to_owned());
     let rest = match (wishes.min_delay_ms, wishes.delay_factor) {
