@@ -105,7 +105,8 @@ pub struct ResultsArgs {
 impl ResultsArgs {
     /// A question that is asked for sums over rows.
     fn question(&self, what: String) -> OfRows<'_> {
-        OfRows { directory: self.kept.as_deref(), what, member: self.member.as_deref(), api: &self.api }
+        let (directory, survey) = (self.kept.as_deref(), self.survey.as_ref());
+        OfRows { directory, what, survey, member: self.member.as_deref(), api: &self.api }
     }
 }
 
@@ -122,7 +123,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<(String, Option
     let rows_are_summed_here = by.contains(&Split::Rule) || (by.len() == 2 && (survey.is_some() || member.is_some()));
     if rows_are_summed_here {
         let names: Vec<&str> = by.iter().map(|split| split.name()).collect();
-        let question = args.question(format!("by {} of {survey:?}", names.join(",")));
+        let question = args.question(format!("by {}", names.join(",")));
         let view = last_whole(question, row_table(&by, survey, member, args.api.api.as_deref()).await).await?;
         return Ok((summed_here(&view, args, style)?, not_whole(&view.missing_text)));
     }
@@ -179,7 +180,7 @@ const ABOUT_ROWS: [&str; 5] = ["all_owners_answered", "missing_text", "sample_te
 /// The totals of a survey.
 async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let newest = survey::results(args.member.as_deref(), &args.api, survey).await;
-    let mut results = last_whole(args.question(format!("survey {survey:?}")), newest).await?;
+    let mut results = last_whole(args.question("totals".to_owned()), newest).await?;
     let rule_sets = results.summary.rule_sets();
     if let [by] = args.by[..] {
         results.summary.by.retain(|dimension, _| Split::By(*dimension) == by.0);

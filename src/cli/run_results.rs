@@ -82,8 +82,8 @@ pub async fn run_results(question: &Question<'_>, style: Style) -> Result<(Strin
     let Question { run, survey, by, member, api, kept, .. } = *question;
     // One split is cut out of all of them; of two the cells are summed.
     let crossed: Vec<&str> = if by.len() > 1 { by.iter().map(|split| split.name()).collect() } else { Vec::new() };
-    let what = format!("run {run} by {} of {survey:?}", crossed.join(","));
-    let mut results = last_whole(OfRows { directory: kept, what, member, api }, gather(question).await).await?;
+    let what = format!("run {run} by {}", crossed.join(","));
+    let mut results = last_whole(OfRows { directory: kept, what, survey, member, api }, gather(question).await).await?;
     let RunResults { totals, estimates_by, .. } = &mut results;
     if let [by] = *by {
         totals.by.retain(|split, _| Split::By(*split) == by);

@@ -287,7 +287,7 @@ async fn show(args: &ShowArgs, style: Style) -> Result<(String, Option<CommandEr
     let name = args.survey.to_string();
     let survey: SurveyView = ApiClient::new(&args.api)?.get("/api/survey", &[("name", &name)]).await?;
     let what = format!("hosts of survey {}@{}, revision {}", survey.name, survey.creator, survey.revision);
-    let question = OfRows { directory: args.kept.as_deref(), what, member: None, api: &args.api };
+    let question = OfRows { directory: args.kept.as_deref(), what, survey: None, member: None, api: &args.api };
     let counted = last_whole(question, results::count_hosts(&args.api, &survey).await).await?;
     let placement = probes::placement(&mut Source::Daemon(ApiClient::new(&args.api)?), &survey).await?;
     let shown = Shown { survey, counted, placement };
