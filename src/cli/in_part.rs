@@ -59,8 +59,8 @@ impl From<&Estimates> for InPartCounts {
     }
 }
 
-/// The names of what rows of a CSV say of estimates: what the sums come to with the hosts that were not visited. `failures` is what pages with
-/// failures are called.
+/// The names of what rows of a CSV say of estimates: what the sums come to with the hosts that were not visited. `failures` is what pages
+/// with failures are called.
 pub fn estimate_columns(failures: &str) -> Vec<String> {
     let figures = ["servers", "up", "pages", "page_bytes", failures];
     let columns = figures.iter().flat_map(|figure| ["estimated", "margin"].map(|what| format!("{figure}_{what}")));

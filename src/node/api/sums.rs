@@ -62,7 +62,8 @@ pub async fn sums(State(context): State<Context>, asked: Asked<SumsQuery>) -> Re
 /// Keeps sums over rows for ten minutes: of the 64 latest questions, 4 MiB each and 16 MiB together. The answer is how many are kept.
 #[utoipa::path(post, path = "/api/sums", request_body = SumsBody,
     responses((status = 200, body = Vec<LimitView>), (status = 400, body = ErrorView),
-        (status = 413, description = "More than 4 MiB", content_type = "text/plain"), (status = 415, body = ErrorView), (status = 500, body = ErrorView)))]
+        (status = 413, description = "More than 4 MiB", content_type = "text/plain"), (status = 415, body = ErrorView),
+        (status = 500, body = ErrorView)))]
 pub async fn keep(State(context): State<Context>, body: Bytes) -> Result<Json<Vec<LimitView>>, RequestError> {
     let hint = r#"send {"question": "…", "sums": {…}}"#;
     let SumsBody { question, sums } =
