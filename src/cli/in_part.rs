@@ -1,6 +1,9 @@
 //! Addresses with many hosts of which not all were visited, as far as rows tell.
 
-use nearcrawl_model::{estimates::Estimates, view::counted};
+use nearcrawl_model::{
+    estimates::{Estimate, Estimates},
+    view::counted,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -54,6 +57,19 @@ impl From<&Estimates> for InPartCounts {
     fn from(of: &Estimates) -> InPartCounts {
         InPartCounts { addresses: of.addresses, hosts: of.hosts, sampled: of.sampled, not_estimated: of.not_estimated }
     }
+}
+
+/// The names of what rows of a CSV say of estimates: what the sums come to with the hosts that were not visited. `failures` is what pages
+/// with failures are called.
+pub fn estimate_columns(failures: &str) -> Vec<String> {
+    let figures = ["servers", "up", "pages", "page_bytes", failures];
+    let columns = figures.iter().flat_map(|figure| ["estimated", "margin"].map(|what| format!("{figure}_{what}")));
+    columns.chain(["hosts_not_estimated".to_owned()]).collect()
+}
+
+/// The cells of [`estimate_columns`], in their order.
+pub fn estimate_cells(figures: [Estimate; 5], not_estimated: u64) -> impl Iterator<Item = String> {
+    figures.into_iter().flat_map(|told| [told.estimated, told.margin]).chain([not_estimated]).map(|number| number.to_string())
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
-    evaluate, json,
-    last_whole::{OfRows, last_whole},
+    evaluate,
+    in_part::{estimate_cells, estimate_columns},
+    json,
+    last_whole::{OfRows, Standing, last_whole},
     owners::Source,
     row_table::{CrossTableTold, RowCell, RowTableView, row_table},
     run::results_of_member,
@@ -105,7 +107,8 @@ pub struct ResultsArgs {
 impl ResultsArgs {
     /// A question that is asked for sums over rows.
     fn question(&self, what: String) -> OfRows<'_> {
-        OfRows { directory: self.kept.as_deref(), what, member: self.member.as_deref(), api: &self.api }
+        let (directory, survey) = (self.kept.as_deref(), self.survey.as_ref());
+        OfRows { directory, what, survey, member: self.member.as_deref(), api: &self.api }
     }
 }
 
@@ -122,7 +125,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<(String, Option
     let rows_are_summed_here = by.contains(&Split::Rule) || (by.len() == 2 && (survey.is_some() || member.is_some()));
     if rows_are_summed_here {
         let names: Vec<&str> = by.iter().map(|split| split.name()).collect();
-        let question = args.question(format!("by {} of {survey:?}", names.join(",")));
+        let question = args.question(format!("by {}", names.join(",")));
         let view = last_whole(question, row_table(&by, survey, member, args.api.api.as_deref()).await).await?;
         return Ok((summed_here(&view, args, style)?, not_whole(&view.missing_text)));
     }
@@ -173,13 +176,16 @@ fn check(by: &[Split], of_survey: bool) -> Result<(), CommandError> {
     }
 }
 
+/// What pages with failures are called in sums.
+const FAILURES: &str = "detected_failures";
+
 /// What a CSV of sums over rows says in each row: whether all rows were there, what is estimated, and whether the sums are the newest.
 const ABOUT_ROWS: [&str; 5] = ["all_owners_answered", "missing_text", "sample_text", "consistent_age_ms", "in_transition_text"];
 
 /// The totals of a survey.
 async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let newest = survey::results(args.member.as_deref(), &args.api, survey).await;
-    let mut results = last_whole(args.question(format!("survey {survey:?}")), newest).await?;
+    let mut results = last_whole(args.question("totals".to_owned()), newest).await?;
     let rule_sets = results.summary.rule_sets();
     if let [by] = args.by[..] {
         results.summary.by.retain(|dimension, _| Split::By(*dimension) == by.0);
@@ -199,7 +205,7 @@ async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Resu
             let sums: Vec<([&str; 2], &Counts)> = by.chain(labels).collect();
             let rows = sums.into_iter().map(|(names, sums)| {
                 let estimates = results.estimates_by.get(names[0]).and_then(|values| values.get(names[1]));
-                (names, sums, estimate_columns(sums, estimates).chain(about.clone()).collect())
+                (names, sums, cells_of(sums, estimates).chain(about.clone()).collect())
             });
             rows_csv(["dimension", "value"], &row_columns(), rows)?
         }
@@ -289,7 +295,7 @@ async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Re
     let mut rows = None;
     if totals.summary.estimates.is_any() {
         let newest = row_table(&[Split::By(one), Split::By(other)], None, None, args.api.api.as_deref()).await;
-        rows = Some(last_whole(args.question(format!("by {by} of all")), newest).await?);
+        rows = Some(last_whole(args.question(format!("by {by}")), newest).await);
     }
     let table = CrossTableTold::of(view, rows);
     let warning = table.in_transition_text.as_ref().map(|why| format!("in transition: {why}"));
@@ -375,7 +381,7 @@ fn row_table_csv(view: &RowTableView) -> Result<String, CommandError> {
     let sample = view.estimates.sentence().unwrap_or_default();
     let about = [view.all_owners_answered.to_string(), view.missing_text.join("; "), sample];
     let about: Vec<String> = about.into_iter().chain(view.standing.columns()).collect();
-    let further = |cell: &RowCell| estimate_columns(&cell.counts, cell.estimates.as_ref()).chain(about.clone()).collect();
+    let further = |cell: &RowCell| cells_of(&cell.counts, cell.estimates.as_ref()).chain(about.clone()).collect();
     if let [one, other] = &view.by[..] {
         let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk()?, cell)));
         let cells = cells.map(|(values, cell)| (values.each_ref().map(String::as_str), &cell.counts, further(cell)));
@@ -386,42 +392,30 @@ fn row_table_csv(view: &RowTableView) -> Result<String, CommandError> {
     rows_csv(["dimension", "value"], &row_columns(), rows.map(|(names, cell)| (names, &cell.counts, further(cell))))
 }
 
-/// What rows of a CSV say of estimates: of what the sums come to where not all hosts of an address were visited.
-const ESTIMATE_COLUMNS: [&str; 11] = [
-    "servers_estimated",
-    "servers_margin",
-    "up_estimated",
-    "up_margin",
-    "pages_estimated",
-    "pages_margin",
-    "page_bytes_estimated",
-    "page_bytes_margin",
-    "detected_failures_estimated",
-    "detected_failures_margin",
-    "hosts_not_estimated",
-];
-
 /// The columns of a CSV of sums over rows behind the sums.
-fn row_columns() -> Vec<&'static str> {
-    ESTIMATE_COLUMNS.into_iter().chain(ABOUT_ROWS).collect()
+fn row_columns() -> Vec<String> {
+    estimate_columns(FAILURES).into_iter().chain(ABOUT_ROWS.map(str::to_owned)).collect()
 }
 
-/// A cell's [`ESTIMATE_COLUMNS`].
-fn estimate_columns(counts: &Counts, estimates: Option<&CellEstimates>) -> impl Iterator<Item = String> + use<> {
-    let told = estimates.copied().unwrap_or_else(|| CellEstimates::counted(counts));
-    let pairs = [told.servers, told.up, told.pages, told.page_bytes, told.detected_failures];
-    pairs.into_iter().flat_map(|told| [told.estimated, told.margin]).chain([told.not_estimated]).map(|number| number.to_string())
+/// What a cell says in the columns of estimates.
+fn cells_of(counts: &Counts, estimates: Option<&CellEstimates>) -> impl Iterator<Item = String> + use<> {
+    let CellEstimates { servers, up, pages, page_bytes, detected_failures, not_estimated } =
+        estimates.copied().unwrap_or_else(|| CellEstimates::counted(counts));
+    estimate_cells([servers, up, pages, page_bytes, detected_failures], not_estimated)
 }
 
 /// One row for each cell; all add up to the total.
 fn table_csv(view: &CrossTableTold) -> Result<String, CommandError> {
+    let standing = Standing { consistent_age_ms: view.estimates_age_ms, in_transition_text: view.estimates_in_transition_text.clone() };
     let about = [view.exact.to_string(), view.in_transition_text.clone().unwrap_or_default(), view.estimated().unwrap_or_default()];
+    let about: Vec<String> = about.into_iter().chain(standing.columns()).collect();
     let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk::<2>()?, cell)));
     let rows = cells.map(|(values, cell)| {
-        let further = estimate_columns(&cell.counts, cell.estimates.as_ref()).chain(about.clone()).collect();
+        let further = cells_of(&cell.counts, cell.estimates.as_ref()).chain(about.clone()).collect();
         (values.each_ref().map(String::as_str), &cell.counts, further)
     });
-    let further: Vec<&str> = ESTIMATE_COLUMNS.into_iter().chain(["exact", "in_transition_text", "sample_text"]).collect();
+    let about = ["exact", "in_transition_text", "sample_text", "estimates_age_ms", "estimates_in_transition_text"];
+    let further: Vec<String> = estimate_columns(FAILURES).into_iter().chain(about.map(str::to_owned)).collect();
     rows_csv(view.by.map(Dimension::name), &further, rows)
 }
 
@@ -528,7 +522,7 @@ fn csv(results: &SwarmResults) -> Result<String, CommandError> {
 /// Two columns of these names, then the sums, then what else there is.
 fn rows_csv<'a>(
     names: [&str; 2],
-    further: &[&str],
+    further: &[impl AsRef<str>],
     rows: impl Iterator<Item = ([&'a str; 2], &'a Counts, Vec<String>)>,
 ) -> Result<String, CommandError> {
     let head = [
@@ -556,7 +550,7 @@ fn rows_csv<'a>(
         "hosts_held_by_site_limit",
         "hosts_held_by_domain_limit",
     ];
-    let head: Vec<&str> = head.iter().chain(further).copied().collect();
+    let head: Vec<&str> = head.into_iter().chain(further.iter().map(AsRef::as_ref)).collect();
     let row = |(values, counts, more): ([&str; 2], &Counts, Vec<String>)| {
         let numbers = columns(counts).map(|number| number.to_string());
         values.map(str::to_owned).into_iter().chain(numbers).chain(more).collect()

@@ -17,6 +17,8 @@ use nearcrawl_model::{
     split::Split,
     summary::{Counts, Dimension, OTHER},
     survey::SurveyRef,
+    time::Millis,
+    view::Age,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -87,6 +89,10 @@ pub struct CrossTableTold {
     pub all_owners_answered: bool,
     /// Whose rows are missing, and why.
     pub missing_text: Vec<String>,
+    /// How long ago all rows were there that the estimates rest on, in milliseconds; none if these are the newest, or nothing is estimated.
+    pub estimates_age_ms: Option<Millis>,
+    /// Why the newest rows do not answer.
+    pub estimates_in_transition_text: Option<String>,
     /// How much of the hosts of crowded addresses was visited: the sums are of these only.
     pub sample: InPartCounts,
     /// What the sums over all servers come to with the others there.
@@ -96,10 +102,17 @@ pub struct CrossTableTold {
 }
 
 impl CrossTableTold {
-    /// These sums, and what the rows of all servers say of the hosts that were not visited; no rows where all are counted.
-    pub fn of(view: CrossTableView, rows: Option<RowTableView>) -> CrossTableTold {
+    /// These sums, and what the rows of all servers say of the hosts that were not visited; no rows where all are counted. Rows that are
+    /// not to be had take nothing from what was counted.
+    pub fn of(view: CrossTableView, rows: Option<Result<RowTableView, CommandError>>) -> CrossTableTold {
         let CrossTableView { answered_by, exact, in_transition_text, by, cells } = view;
+        let (rows, failure) = match rows.transpose() {
+            Ok(rows) => (rows, None),
+            Err(why) => (None, Some(why.message)),
+        };
         let (sample, missing_text) = rows.as_ref().map(|rows| (rows.sample, rows.missing_text.clone())).unwrap_or_default();
+        let missing_text: Vec<String> = missing_text.into_iter().chain(failure).collect();
+        let Standing { consistent_age_ms, in_transition_text: old } = rows.as_ref().map(|rows| rows.standing.clone()).unwrap_or_default();
         let (mut of_cells, mut estimates) = (BTreeMap::new(), Estimates::default());
         if let Some(rows) = rows.filter(|rows| rows.missing_text.is_empty()) {
             of_cells = rows.cells.into_iter().filter_map(|cell| Some((cell.values, cell.estimates?))).collect();
@@ -122,14 +135,27 @@ impl CrossTableTold {
             estimates.iter_mut().for_each(|estimates| estimates.settle(counts));
         }
         estimates.settle(&total, &BTreeMap::new());
-        let all_owners_answered = missing_text.is_empty();
-        CrossTableTold { answered_by, exact, in_transition_text, by, all_owners_answered, missing_text, sample, estimates, cells: told }
+        CrossTableTold {
+            answered_by,
+            exact,
+            in_transition_text,
+            by,
+            all_owners_answered: missing_text.is_empty(),
+            missing_text,
+            estimates_age_ms: consistent_age_ms,
+            estimates_in_transition_text: old,
+            sample,
+            estimates,
+            cells: told,
+        }
     }
 
     /// What is estimated, or why nothing is, in words; none if all is counted.
     pub fn estimated(&self) -> Option<String> {
         if self.all_owners_answered {
-            return self.estimates.sentence();
+            let age = self.estimates_age_ms.zip(self.estimates_in_transition_text.as_deref());
+            let age = age.map_or_else(String::new, |(age, why)| format!("; estimates of rows as they were {} ago: {why}", Age(age)));
+            return self.estimates.sentence().map(|sentence| sentence + &age);
         }
         Some(format!(
             "what was not visited at addresses with many hosts is not estimated: servers are missing: {}",
@@ -233,7 +259,7 @@ mod tests {
 
     #[test]
     fn cells_of_the_whole_swarm_say_what_they_come_to_and_small_ones_together() {
-        let told = CrossTableTold::of(view(), Some(rows(Vec::new())));
+        let told = CrossTableTold::of(view(), Some(Ok(rows(Vec::new()))));
         let up = |cell: &RowCell| cell.estimates.map(|estimates| (estimates.up.estimated, estimates.up.margin));
         let cells: Vec<_> = told.cells.iter().map(|cell| (cell.values[0].as_str(), cell.counts.servers, up(cell))).collect();
         assert_eq!(cells, [("KE", 20, Some((120, 20))), ("TZ", 14, None), (OTHER, 6, Some((31, 10)))]);
@@ -243,10 +269,27 @@ mod tests {
 
     #[test]
     fn without_all_rows_nothing_is_estimated_and_that_is_said() {
-        let told = CrossTableTold::of(view(), Some(rows(vec!["x: it does not answer".to_owned()])));
+        let told = CrossTableTold::of(view(), Some(Ok(rows(vec!["x: it does not answer".to_owned()]))));
         assert!(told.cells.iter().all(|cell| cell.estimates.is_none()) && !told.estimates.is_any() && !told.all_owners_answered);
         assert!(told.estimated().unwrap().contains("is not estimated: servers are missing: x: it does not answer"));
         let counted = CrossTableTold::of(view(), None);
         assert!(counted.all_owners_answered && counted.estimated().is_none() && counted.cells.len() == 3);
+        // Rows that are not to be had at all take nothing from what was counted.
+        let failed = CrossTableTold::of(view(), Some(Err(CommandError::new(Exit::Unavailable, "the daemon does not answer"))));
+        assert_eq!((failed.cells.len(), failed.all_owners_answered), (3, false));
+        assert_eq!(failed.missing_text, ["the daemon does not answer"]);
+        assert!(failed.estimated().unwrap().ends_with("servers are missing: the daemon does not answer"));
+    }
+
+    #[test]
+    fn estimates_of_rows_of_before_say_how_old_they_are() {
+        let why = Some("servers are missing: x".to_owned());
+        let standing = Standing { consistent_age_ms: Some(300_000), in_transition_text: why.clone() };
+        let told = CrossTableTold::of(view(), Some(Ok(RowTableView { standing, ..rows(Vec::new()) })));
+        assert_eq!((told.exact, told.estimates_age_ms, &told.estimates_in_transition_text), (true, Some(300_000), &why));
+        let said = told.estimated().unwrap();
+        assert!(said.ends_with(&format!("; estimates of rows as they were {} ago: servers are missing: x", Age(300_000))), "{said}");
+        let newest = CrossTableTold::of(view(), Some(Ok(rows(Vec::new()))));
+        assert!(newest.estimates_age_ms.is_none() && !newest.estimated().unwrap().contains("ago"));
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     client::ApiArgs,
     error::{CommandError, Exit},
-    in_part::InPartCounts,
+    in_part::{InPartCounts, estimate_cells, estimate_columns},
     json,
     last_whole::{OfRows, Standing, Sums, last_whole},
     owners::Source,
@@ -82,8 +82,8 @@ pub async fn run_results(question: &Question<'_>, style: Style) -> Result<(Strin
     let Question { run, survey, by, member, api, kept, .. } = *question;
     // One split is cut out of all of them; of two the cells are summed.
     let crossed: Vec<&str> = if by.len() > 1 { by.iter().map(|split| split.name()).collect() } else { Vec::new() };
-    let what = format!("run {run} by {} of {survey:?}", crossed.join(","));
-    let mut results = last_whole(OfRows { directory: kept, what, member, api }, gather(question).await).await?;
+    let what = format!("run {run} by {}", crossed.join(","));
+    let mut results = last_whole(OfRows { directory: kept, what, survey, member, api }, gather(question).await).await?;
     let RunResults { totals, estimates_by, .. } = &mut results;
     if let [by] = *by {
         totals.by.retain(|split, _| Split::By(*split) == by);
@@ -260,28 +260,14 @@ fn cells_text(totals: &RunTotals, style: Style) -> String {
     table(&splits, cells.iter().map(|cell| (cell.values.to_vec(), &cell.counts, cell.estimates.as_ref())), style)
 }
 
-/// What rows of a CSV say of estimates: what the sums come to with the hosts of crowded addresses that were not visited in the run.
-const ESTIMATE_COLUMNS: [&str; 11] = [
-    "servers_estimated",
-    "servers_margin",
-    "up_estimated",
-    "up_margin",
-    "pages_estimated",
-    "pages_margin",
-    "page_bytes_estimated",
-    "page_bytes_margin",
-    "failing_estimated",
-    "failing_margin",
-    "hosts_not_estimated",
-];
-
 /// What rows of a CSV say of all sums together.
 const ABOUT: [&str; 5] = ["all_owners_answered", "missing_text", "sample_text", "consistent_age_ms", "in_transition_text"];
 
-fn estimate_columns(counts: &RunCounts, estimates: Option<&RunEstimates>) -> impl Iterator<Item = String> + use<> {
-    let told = estimates.copied().unwrap_or_else(|| RunEstimates::counted(counts));
-    let pairs = [told.servers, told.up, told.pages, told.page_bytes, told.failing];
-    pairs.into_iter().flat_map(|told| [told.estimated, told.margin]).chain([told.not_estimated]).map(|number| number.to_string())
+/// What a row says in the columns of estimates.
+fn cells_of(counts: &RunCounts, estimates: Option<&RunEstimates>) -> impl Iterator<Item = String> + use<> {
+    let RunEstimates { servers, up, pages, page_bytes, failing, not_estimated } =
+        estimates.copied().unwrap_or_else(|| RunEstimates::counted(counts));
+    estimate_cells([servers, up, pages, page_bytes, failing], not_estimated)
 }
 
 /// One row for each value of each breakdown, or for each cell of two; the rows of one breakdown, but for the labels, add up to the total. Behind
@@ -290,11 +276,13 @@ fn csv(results: &RunResults) -> Result<String, CommandError> {
     let RunResults { totals, all_owners_answered, missing_text, .. } = results;
     let [one, other] =
         totals.crossed_by.first_chunk().map_or(["dimension", "value"], |pair: &[String; 2]| pair.each_ref().map(String::as_str));
-    let head = ["run", one, other].into_iter().chain(RunCounts::NAMES).chain(ESTIMATE_COLUMNS).chain(ABOUT).collect::<Vec<_>>();
+    let of_estimates = estimate_columns("failing");
+    let of_estimates = of_estimates.iter().map(String::as_str);
+    let head = ["run", one, other].into_iter().chain(RunCounts::NAMES).chain(of_estimates).chain(ABOUT).collect::<Vec<_>>();
     let about = [all_owners_answered.to_string(), missing_text.join("; "), estimated(results).unwrap_or_default()];
     let about: Vec<String> = about.into_iter().chain(results.standing.columns()).collect();
     let row = |names: Vec<String>, counts: &RunCounts, estimates: Option<&RunEstimates>| {
-        let numbers = counts.numbers().map(|number| number.to_string()).into_iter().chain(estimate_columns(counts, estimates));
+        let numbers = counts.numbers().map(|number| number.to_string()).into_iter().chain(cells_of(counts, estimates));
         [totals.run.to_string()].into_iter().chain(names).chain(numbers).chain(about.clone()).collect::<Vec<_>>()
     };
     let by = totals.by.iter().flat_map(|(split, values)| values.iter().map(|(value, counts)| (split.name(), value, counts)));

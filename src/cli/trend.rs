@@ -107,8 +107,8 @@ pub async fn trend(args: &TrendArgs, style: Style) -> Result<(String, Option<Com
         return Err(CommandError::new(Exit::Usage, "--from is not before --to".to_owned()).hint("write it like --from 1 --to 2"));
     }
     let TrendArgs { from, to, by, survey, member, api, kept } = args;
-    let what = format!("trend from {from} to {to} by {:?} of {survey:?}", by.map(|by| by.0));
-    let question = OfRows { directory: kept.as_deref(), what, member: member.as_deref(), api };
+    let what = format!("trend from {from} to {to} by {:?}", by.map(|by| by.0));
+    let question = OfRows { directory: kept.as_deref(), what, survey: survey.as_ref(), member: member.as_deref(), api };
     let told = last_whole(question, gather(args).await).await?;
     let text = if api.json { json(&told)? } else { text(&told, style) };
     Ok((text, not_whole(&told.missing_text)))

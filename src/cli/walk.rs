@@ -105,7 +105,7 @@ impl Missing {
     fn count(&self, (missing, of, why): &(u64, u64, Option<String>)) -> String {
         let owners = (!self.owners.is_empty()).then(|| format!(", of {}", counted(self.owners.len() as u64, "owner")));
         let why = why.as_ref().map(|why| format!(", while owners change: {why}"));
-        let of_servers = format!("rows of {missing} of {}", counted(*of, "server"));
+        let of_servers = format!("rows of {missing} of the swarm's {}", counted(*of, "server"));
         [Some(of_servers), owners, why].into_iter().flatten().collect()
     }
 
@@ -408,11 +408,14 @@ mod tests {
             missing.compare(there, announced, in_transition.map(|servers| (servers, why)));
             missing.words()
         };
-        assert_eq!(said(&[], 69, 69, Some(100)), ["rows of 31 of 100 servers, while owners change: 2 subnets change hands"]);
+        assert_eq!(said(&[], 69, 69, Some(100)), ["rows of 31 of the swarm's 100 servers, while owners change: 2 subnets change hands"]);
         assert!(said(&[], 100, 100, Some(100)).is_empty() && said(&[], 101, 100, Some(100)).is_empty(), "they are all there");
         assert!(said(&[], 69, 80, None).is_empty(), "totals that are heard later than rows were read say nothing");
         let of_one = said(&[1], 69, 80, None);
-        assert_eq!((of_one.len(), of_one[0].as_str()), (2, "rows of 11 of 80 servers, of 1 owner"));
-        assert_eq!(said(&[1, 2], 0, 1, Some(5))[0], "rows of 5 of 5 servers, of 2 owners, while owners change: 2 subnets change hands");
+        assert_eq!((of_one.len(), of_one[0].as_str()), (2, "rows of 11 of the swarm's 80 servers, of 1 owner"));
+        assert_eq!(
+            said(&[1, 2], 0, 1, Some(5))[0],
+            "rows of 5 of the swarm's 5 servers, of 2 owners, while owners change: 2 subnets change hands"
+        );
     }
 }

@@ -293,7 +293,6 @@ impl RunEstimates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access_point::AccessPoint;
 
     fn run(number: u32, country: &str, pages: u64) -> RunRow {
         let summary = RunSummary {
@@ -308,20 +307,6 @@ mod tests {
             ..RunSummary::default()
         };
         RunRow { country: country.to_owned(), registry: "afrinic".to_owned(), organisation: "Museum".to_owned(), summary }
-    }
-
-    fn row(host: &str, runs: impl IntoIterator<Item = RunRow>) -> HistoryRow {
-        let host: Host = host.parse().unwrap();
-        let runs = runs.into_iter().collect();
-        HistoryRow {
-            access_point: AccessPoint([7; 32]),
-            tree: host.clone(),
-            host,
-            surveys: Vec::new(),
-            runs_left_out: 0,
-            today: None,
-            runs,
-        }
     }
 
     fn sums(of: &BTreeMap<String, RunCounts>) -> RunCounts {
@@ -340,10 +325,10 @@ mod tests {
         let mut running = run(2, "TZ", 3);
         running.summary.state = RunState::Running;
         let rows = [
-            row("a.ke", [run(1, "KE", 10), run(2, "ZA", 12)]),
-            row("b.ke", [run(1, "KE", 5), down]),
-            row("c.tz", [running]),
-            row("new.tz", [run(1, "TZ", 99)]),
+            HistoryRow::of_runs("a.ke", [run(1, "KE", 10), run(2, "ZA", 12)]),
+            HistoryRow::of_runs("b.ke", [run(1, "KE", 5), down]),
+            HistoryRow::of_runs("c.tz", [running]),
+            HistoryRow::of_runs("new.tz", [run(1, "TZ", 99)]),
         ];
         let mut totals = RunTotals::new(2);
         // The first one has moved to another member, which has it on record, too.
@@ -367,9 +352,9 @@ mod tests {
     fn two_splits_go_together_and_a_server_counts_for_each_of_its_labels() {
         let mut totals = RunTotals::new(1).crossed(&[Split::Label, Split::By(Dimension::Country)]);
         let labels = ["sector=museum".to_owned(), "size=small".to_owned()];
-        totals.enter(&row("a.ke", [run(1, "KE", 10)]), labels.clone());
-        totals.enter(&row("b.ke", [run(1, "KE", 5)]), [labels[0].clone()]);
-        totals.enter(&row("c.tz", [run(1, "TZ", 3)]), []);
+        totals.enter(&HistoryRow::of_runs("a.ke", [run(1, "KE", 10)]), labels.clone());
+        totals.enter(&HistoryRow::of_runs("b.ke", [run(1, "KE", 5)]), [labels[0].clone()]);
+        totals.enter(&HistoryRow::of_runs("c.tz", [run(1, "TZ", 3)]), []);
         let cells: Vec<_> = totals.cells.iter().map(|cell| (cell.values.join(" "), cell.counts.servers, cell.counts.pages)).collect();
         let expected = [("(none) TZ", 1, 3), ("sector=museum KE", 2, 15), ("size=small KE", 1, 10)];
         assert_eq!(cells, expected.map(|(values, servers, pages)| (values.to_owned(), servers, pages)));

@@ -159,6 +159,16 @@ impl ServerRows {
 }
 
 #[cfg(test)]
+impl HistoryRow {
+    /// For tests: a host of no survey with these runs.
+    pub(crate) fn of_runs(host: &str, runs: impl IntoIterator<Item = RunRow>) -> HistoryRow {
+        let (access_point, host): (_, Host) = (AccessPoint([7; 32]), host.parse().unwrap());
+        let (tree, runs) = (host.clone(), runs.into_iter().collect());
+        HistoryRow { access_point, host, tree, surveys: Vec::new(), runs_left_out: 0, today: None, runs }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::{Value, json};

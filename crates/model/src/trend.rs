@@ -240,7 +240,6 @@ impl Trend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access_point::AccessPoint;
 
     fn run(number: u32, pages: u64, software: &str) -> RunSummary {
         let software = Some(software.to_owned());
@@ -251,17 +250,7 @@ mod tests {
         let (registry, organisation) = ("afrinic".to_owned(), "Museum".to_owned());
         let place =
             |summary| RunRow { country: country.to_owned(), registry: registry.clone(), organisation: organisation.clone(), summary };
-        let host: Host = host.parse().unwrap();
-        let runs = runs.into_iter().map(place).collect();
-        HistoryRow {
-            access_point: AccessPoint([7; 32]),
-            tree: host.clone(),
-            host,
-            surveys: Vec::new(),
-            runs_left_out: 0,
-            today: None,
-            runs,
-        }
+        HistoryRow::of_runs(host, runs.into_iter().map(place))
     }
 
     fn trend(by: TrendBy, rows: &[HistoryRow]) -> Trend {

@@ -287,7 +287,7 @@ async fn show(args: &ShowArgs, style: Style) -> Result<(String, Option<CommandEr
     let name = args.survey.to_string();
     let survey: SurveyView = ApiClient::new(&args.api)?.get("/api/survey", &[("name", &name)]).await?;
     let what = format!("hosts of survey {}@{}, revision {}", survey.name, survey.creator, survey.revision);
-    let question = OfRows { directory: args.kept.as_deref(), what, member: None, api: &args.api };
+    let question = OfRows { directory: args.kept.as_deref(), what, survey: None, member: None, api: &args.api };
     let counted = last_whole(question, results::count_hosts(&args.api, &survey).await).await?;
     let placement = probes::placement(&mut Source::Daemon(ApiClient::new(&args.api)?), &survey).await?;
     let shown = Shown { survey, counted, placement };
@@ -296,7 +296,7 @@ async fn show(args: &ShowArgs, style: Style) -> Result<(String, Option<CommandEr
 }
 
 fn shown_text(shown: &Shown, style: Style) -> String {
-    let Shown { survey, counted: results::CountedHosts { hosts, standing, missing_text }, placement } = shown;
+    let Shown { survey, counted: results::CountedHosts { hosts, standing, missing_text, .. }, placement } = shown;
     let wishes = &survey.wishes;
     let or_configured = |text: Option<String>| text.unwrap_or_else(|| "as configured".to_owned());
     let rest = match (wishes.min_delay_ms, wishes.delay_factor) {

@@ -167,6 +167,8 @@ pub struct CountedHosts {
     /// Whether these are the newest counts.
     #[serde(flatten)]
     pub standing: Standing,
+    /// Whether every owner answered.
+    pub all_owners_answered: bool,
     /// Rows that are missing, and why.
     pub missing_text: Vec<String>,
 }
@@ -281,5 +283,6 @@ pub(super) async fn count_hosts(api: &ApiArgs, survey: &SurveyView) -> Result<Co
     }
     let OffRecord { without_address, not_known } = OffRecord::of(&ApiClient::new(api)?, survey, &trees).await;
     (counts.without_address, counts.not_known) = (without_address, not_known);
-    Ok(CountedHosts { hosts: counts, standing: Standing::default(), missing_text: walked.missing })
+    let (all_owners_answered, missing_text) = (walked.missing.is_empty(), walked.missing);
+    Ok(CountedHosts { hosts: counts, standing: Standing::default(), all_owners_answered, missing_text })
 }

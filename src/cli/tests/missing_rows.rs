@@ -4,7 +4,7 @@ use crate::{
     cli::{Cli, Command, CommandError, Exit, Style, results as results_of, servers, tests::type_in, trend},
     node::api::{
         ErrorView, SumsBody,
-        fake::{access_point, results, server_rows},
+        fake::{access_point, results, server_rows, survey},
     },
 };
 use axum::{
@@ -15,7 +15,10 @@ use axum::{
 };
 use clap::Parser;
 use futures::future::join_all;
-use nearcrawl_model::server_rows::{RowsOf, ServerOwner};
+use nearcrawl_model::{
+    server_rows::{RowsOf, ServerOwner},
+    survey::SurveyView,
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -55,6 +58,8 @@ struct Daemon {
     second_asked: AtomicUsize,
     /// What commands gave it to keep, by question.
     kept: Kept,
+    /// The revision of its survey.
+    revision: u64,
 }
 
 type Kept = Arc<Mutex<BTreeMap<String, Value>>>;
@@ -68,13 +73,19 @@ impl Daemon {
 
     /// One that has been given these sums before.
     fn of(second: Second, kept: Kept) -> Daemon {
-        Daemon { second, owners_asked: AtomicUsize::new(0), second_asked: AtomicUsize::new(0), kept }
+        Daemon { second, owners_asked: AtomicUsize::new(0), second_asked: AtomicUsize::new(0), kept, revision: 1 }
+    }
+
+    /// The one survey that it knows.
+    fn survey(&self) -> Json<SurveyView> {
+        Json(SurveyView { revision: self.revision, ..survey() })
     }
 
     async fn serve(daemon: Arc<Daemon>) -> (String, JoinHandle<()>) {
         let router = Router::new()
             .route("/api/results", get(async |State(daemon): State<Arc<Daemon>>| daemon.totals()))
             .route("/api/servers/owners", get(async |State(daemon): State<Arc<Daemon>>| daemon.owners()))
+            .route("/api/survey", get(async |State(daemon): State<Arc<Daemon>>| daemon.survey()))
             .route("/api/sums", get(Daemon::sums).post(Daemon::keep))
             .route("/api/status", get(async || Json(json!({"swarm": "a1", "access_point": access_point(1)}))))
             .route("/api/{what}/{rows}", get(Daemon::rows))
@@ -193,7 +204,7 @@ async fn numbers_without_the_rows_of_a_member_say_so_and_end_with_69() {
                 let told: Value = serde_json::from_str(&text).unwrap();
                 assert_eq!((told.pointer(place), &told["all_owners_answered"]), (Some(&OF_ONE.into()), &Value::Bool(false)), "{told}");
                 let missing = told["missing_text"].as_array().unwrap();
-                let of = format!("rows of {} of {ALL} servers, of 1 owner", ALL - OF_ONE);
+                let of = format!("rows of {} of the swarm's {ALL} servers, of 1 owner", ALL - OF_ONE);
                 assert_eq!((missing.len(), &missing[0]), (2, &Value::from(of)), "{told}");
             }
             "--csv" => assert!(text.contains(",false,") && text.contains("it does not answer"), "{text}"),
@@ -279,9 +290,28 @@ async fn whoever_asks_first_is_told_the_whole_sums_that_the_daemon_was_given_by_
             if form == "--json" {
                 let told: Value = serde_json::from_str(&text).unwrap();
                 assert_eq!((told.pointer(place), &told["consistent_age_ms"]), (Some(&ALL.into()), &5_000.into()), "{told}");
-                assert!(told["in_transition_text"].as_str().unwrap().contains("servers are missing"), "{told}");
+                let why = told["in_transition_text"].as_str().unwrap();
+                assert!(why.contains("servers are missing") && why.ends_with("as another command gave them to the daemon"), "{told}");
             }
         }
+        serving.abort();
+    }
+}
+
+#[tokio::test]
+async fn sums_of_a_survey_before_it_was_changed_do_not_answer() {
+    let kept = Kept::default();
+    let lines: Vec<&str> = LINES[..2].iter().map(|(line, _)| *line).chain(["results --run 2 --survey universities"]).collect();
+    for line in &lines {
+        let (api, serving) = Daemon::serve(Arc::new(Daemon::of(Second::TakenOver, Arc::clone(&kept)))).await;
+        told(&format!("{line} --json {api}")).await;
+        serving.abort();
+    }
+    for (revision, failure) in [(1, None), (2, Some(Exit::Unavailable))] {
+        let daemon = Daemon { revision, ..Daemon::of(Second::Dead, Arc::clone(&kept)) };
+        let (api, serving) = Daemon::serve(Arc::new(daemon)).await;
+        let all = join_all(lines.iter().map(async |line| told(&format!("{line} --json {api}")).await.1.map(|why| why.exit)));
+        assert!(all.await.iter().all(|exit| *exit == failure), "revision {revision}");
         serving.abort();
     }
 }
@@ -291,7 +321,7 @@ async fn rows_that_nobody_has_while_owners_change_are_missing_though_every_owner
     let (api, serving) = Daemon::start(Second::Released).await;
     for (place, form, text, failure) in all_told(&api).await {
         let failure = failure.unwrap_or_else(|| panic!("{text}"));
-        let of = format!("rows of {} of {ALL} servers, while owners change: 2 subnets change hands", ALL - OF_ONE);
+        let of = format!("rows of {} of the swarm's {ALL} servers, while owners change: 2 subnets change hands", ALL - OF_ONE);
         assert!(failure.exit == Exit::Unavailable && failure.message.contains(&of), "{failure}");
         if form == "--json" {
             let told: Value = serde_json::from_str(&text).unwrap();

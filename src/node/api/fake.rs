@@ -190,7 +190,7 @@ fn opt_out() -> OptOutView {
     }
 }
 
-fn survey() -> SurveyView {
+pub(crate) fn survey() -> SurveyView {
     let plan = SurveyPlan { name: "universities".to_owned(), licence: "CC-BY-4.0".to_owned(), ..SurveyPlan::default() };
     let (creator, at) = (access_point(0), WallTime(1_775_001_600_000));
     let survey = Survey { creator, revision: 1, state: SurveyState::Running, created_at: at, changed_at: at, plan };

@@ -178,7 +178,7 @@ fn router(context: Context, address: SocketAddr) -> Router {
         .route("/api/history", get(logs::history))
         .route("/api/settings", get(settings::settings))
         .route("/api/seeds", post(routes::seeds))
-        .route("/api/sums", get(sums::sums).post(sums::keep))
+        .route("/api/sums", get(sums::sums).post(sums::keep).layer(DefaultBodyLimit::max(sums::MAX_BODY)))
         .route("/api/surveys", get(surveys::surveys).post(surveys::make).layer(DefaultBodyLimit::max(surveys::MAX_BODY)))
         .route("/api/survey", get(surveys::survey))
         .route("/api/survey/probes", get(surveys::probes))

@@ -15,6 +15,9 @@ use utoipa::{IntoParams, ToSchema};
 /// The longest question, in bytes.
 pub const MAX_QUESTION: usize = 1_024;
 
+/// The largest body by which sums are given, in bytes: a table over rows has all cells.
+pub(super) const MAX_BODY: usize = 4 << 20;
+
 /// Which sums.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -56,9 +59,10 @@ pub async fn sums(State(context): State<Context>, asked: Asked<SumsQuery>) -> Re
     Ok(Json(told.unwrap_or_default()))
 }
 
-/// Keeps sums over rows for ten minutes: of the 64 latest questions, and 16 MiB together. The answer is how many are kept.
+/// Keeps sums over rows for ten minutes: of the 64 latest questions, 4 MiB each and 16 MiB together. The answer is how many are kept.
 #[utoipa::path(post, path = "/api/sums", request_body = SumsBody,
-    responses((status = 200, body = Vec<LimitView>), (status = 400, body = ErrorView), (status = 415, body = ErrorView),
+    responses((status = 200, body = Vec<LimitView>), (status = 400, body = ErrorView),
+        (status = 413, description = "More than 4 MiB", content_type = "text/plain"), (status = 415, body = ErrorView),
         (status = 500, body = ErrorView)))]
 pub async fn keep(State(context): State<Context>, body: Bytes) -> Result<Json<Vec<LimitView>>, RequestError> {
     let hint = r#"send {"question": "…", "sums": {…}}"#;

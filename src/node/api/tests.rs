@@ -338,6 +338,11 @@ async fn sums_that_one_gives_are_told_to_all_who_ask_the_same() {
     }
     let metrics = client().get(node.url("/metrics")).send().await.unwrap().text().await.unwrap();
     assert!(metrics.contains("nearcrawl_limit_used{limit=\"questions with kept sums\"} 1\n"), "{metrics}");
+    // Tables over rows are larger than other bodies may be.
+    for (bytes, status) in [(2 * super::MAX_BODY, StatusCode::OK), (super::sums::MAX_BODY, StatusCode::PAYLOAD_TOO_LARGE)] {
+        let long = serde_json::json!({ "question": "long", "sums": { "text": "x".repeat(bytes) } });
+        assert_eq!(give(long).await, status, "{bytes} bytes");
+    }
     node.end().await;
 }
 

@@ -231,19 +231,22 @@ fn note(right: &mut Outcomes, what: String, estimate: &Estimate, truth: u64) {
     *told += 1;
 }
 
-/// Notes for each figure of a cell whether the interval has the true one in it.
+/// Notes for each figure whether its interval has the true one in it.
+fn note_figures(right: &mut Outcomes, name: &str, figures: [(&str, &Estimate, u64); 5], not_estimated: u64) {
+    assert_eq!(not_estimated, 0, "{name}");
+    figures.into_iter().for_each(|(what, estimate, truth)| note(right, format!("{name}: {what}"), estimate, truth));
+}
+
 fn note_cell(right: &mut Outcomes, name: &str, told: &CellEstimates, truth: &Counts) {
     let CellEstimates { servers, up, pages, page_bytes, detected_failures, not_estimated } = told;
-    assert_eq!(*not_estimated, 0, "{name}");
-    for (what, estimate, truth) in [
+    let figures = [
         ("servers", servers, truth.servers),
         ("up", up, truth.up),
         ("pages", pages, truth.pages),
         ("page bytes", page_bytes, truth.page_bytes),
         ("failures", detected_failures, truth.detected_failures),
-    ] {
-        note(right, format!("{name}: {what}"), estimate, truth);
-    }
+    ];
+    note_figures(right, name, figures, *not_estimated);
 }
 
 #[track_caller]
@@ -426,16 +429,14 @@ fn second_run(portal: &Portal, having: usize, is_truth: bool) -> [RunSums; 2] {
 
 fn note_run(right: &mut Outcomes, name: &str, told: &RunEstimates, truth: &RunCounts) {
     let RunEstimates { servers, up, pages, page_bytes, failing, not_estimated } = told;
-    assert_eq!(*not_estimated, 0, "{name}");
-    for (what, estimate, truth) in [
+    let figures = [
         ("servers", servers, truth.servers),
         ("up", up, truth.up),
         ("pages", pages, truth.pages),
         ("page bytes", page_bytes, truth.page_bytes),
         ("failing", failing, truth.failing),
-    ] {
-        note(right, format!("{name}: {what}"), estimate, truth);
-    }
+    ];
+    note_figures(right, name, figures, *not_estimated);
 }
 
 #[test]
