@@ -439,9 +439,10 @@ fn a_daemon_on_a_metered_line_asks_nothing_and_others_get_its_work() {
     });
 }
 
-/// Daemons that have nothing to do, how long they are left to settle, and how long what they send is counted.
+/// Daemons that have nothing to do, how long they are left to settle, and how long what they send is counted. A minute after its start each
+/// compares its record of requests with its replicas, once a day: a minute that holds that is no measure of a day.
 const IDLE: usize = 5;
-const SETTLED: Duration = Duration::from_secs(60);
+const SETTLED: Duration = Duration::from_secs(75);
 const COUNTED: Duration = Duration::from_secs(60);
 
 /// What an idle member may move in a day below 50 members, in bytes.
