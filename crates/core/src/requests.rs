@@ -59,11 +59,17 @@ impl Crawler {
             return self.answer(ticket, Response::Refused(why));
         }
         self.relay.heard(&self.context, from);
+        self.membership.heard(self.context.now.moment, from);
         self.asked(from, ticket, request);
     }
 
     /// A question that was sent was answered, or was not.
     pub(crate) fn answer_came(&mut self, question: QuestionId, from: AccessPoint, answer: Option<Response>) {
+        if answer.is_some() {
+            self.membership.heard(self.context.now.moment, from);
+        } else {
+            self.membership.unanswered(&from);
+        }
         let (relay, context, others) = self.relaying();
         if let Some((question, from, answer)) = relay.answered(context, others, question, from, answer) {
             self.answered(question, from, answer);

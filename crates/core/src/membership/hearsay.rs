@@ -295,6 +295,13 @@ impl Hearsay {
         Datagram { header, updates: Some(Vec::new()) }.write(usize::MAX)
     }
 
+    /// What `known` would answer to this datagram of ours, if it is a ping.
+    pub(super) fn answer(ping: &[u8], known: &Update) -> Option<Vec<u8>> {
+        let Header { src, dst, message: Message::Ping(number), .. } = Datagram::read(ping).ok()?.header else { return None };
+        let header = Header { src: dst, src_incarnation: known.incarnation(), dst: src, message: Message::Ack(number) };
+        Some(Datagram { header, updates: Some(Vec::new()) }.write(usize::MAX))
+    }
+
     /// A member speaks for itself.
     fn hear(&mut self, from: AccessPoint, own: (u64, u32), protocol: &Protocol, most: usize) {
         let known = state_of(protocol, &from).map(|known| number(known.id()));

@@ -108,6 +108,16 @@ impl Membership {
         Some(bytes)
     }
 
+    /// A member said something directly.
+    pub(crate) fn heard(&mut self, now: Moment, who: AccessPoint) {
+        self.swim.heard(now, who);
+    }
+
+    /// A member did not answer what it was asked directly.
+    pub(crate) fn unanswered(&mut self, who: &AccessPoint) {
+        self.swim.unanswered(who);
+    }
+
     /// A member says that it stops, and whether for good.
     pub(crate) fn farewell(&mut self, cx: &mut Context, from: AccessPoint, leaving: bool) {
         self.roster.farewell(cx.now.moment, from, leaving);

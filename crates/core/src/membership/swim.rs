@@ -3,7 +3,8 @@
 //! The protocol itself is the `foca` crate. This wraps it: its timers are kept here in order and fired by
 //! [`Swim::tick`], what it wants to send and what it found out is drained as [`Output`]. What foca does not do is
 //! added: a datagram must come from whom it says, what it says of others is sifted (`hearsay`), the number of members is bounded, and an
-//! access point that hears no member goes on calling those it has known.
+//! access point that hears no member goes on calling those it has known. And who has been heard lately is not pinged: whatever else it said
+//! shows as well as an answer to a ping that it is alive.
 
 use super::{
     hearsay::{Hearsay, Limits, Protocol, Sifted, SwimError},
@@ -26,6 +27,9 @@ const MAX_DOORS: usize = 16;
 
 /// How many absent members are called at once.
 const RECALLED_AT_ONCE: usize = 1;
+
+/// A member that was heard this many probe periods ago or later is not pinged. Each member hears the voters as often as leases are renewed.
+const HEARD_LATELY: u64 = 3;
 
 /// SWIM's times and bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,6 +150,8 @@ pub struct Swim {
     next_recall: Option<Moment>,
     /// Whom we asked to let us in, the latest last: asked again as long as we are alone.
     doors: VecDeque<Member>,
+    /// When members were heard last that have answered since whatever they were asked.
+    heard: BTreeMap<AccessPoint, Moment>,
     refused: u64,
     left: bool,
 }
@@ -164,6 +170,7 @@ impl Swim {
             outputs: VecDeque::new(),
             next_recall: None,
             doors: VecDeque::new(),
+            heard: BTreeMap::new(),
             refused: 0,
             left: false,
         }
@@ -190,6 +197,22 @@ impl Swim {
         self.collect(now);
     }
 
+    /// This member said something itself.
+    pub fn heard(&mut self, now: Moment, who: AccessPoint) {
+        if self.heard.len() >= self.config.max_members && !self.heard.contains_key(&who) {
+            let lately = self.heard_lately();
+            self.heard.retain(|_, at| now.since(*at) < lately);
+        }
+        if self.heard.len() < self.config.max_members || self.heard.contains_key(&who) {
+            self.heard.insert(who, now);
+        }
+    }
+
+    /// This member did not answer: it is pinged when its turn comes.
+    pub fn unanswered(&mut self, who: &AccessPoint) {
+        self.heard.remove(who);
+    }
+
     /// A datagram came; `from` is who sent it, as the transport proved it.
     pub fn receive(&mut self, now: Moment, from: AccessPoint, bytes: &[u8]) -> Result<(), SwimError> {
         if self.left {
@@ -212,6 +235,7 @@ impl Swim {
             let bytes = Hearsay::question(self.foca.identity(), &member);
             self.outputs.push_back(Output::Send { to: member.access_point, addresses, bytes });
         }
+        self.heard(now, from);
         let outcome = self.foca.handle_data(&bytes, &mut self.runtime);
         self.collect(now);
         outcome.map_err(|_| {
@@ -346,8 +370,30 @@ impl Swim {
         self.config.recall_every.min(2 * self.config.probe_every)
     }
 
+    fn heard_lately(&self) -> Millis {
+        HEARD_LATELY * self.config.probe_every
+    }
+
+    /// The answer to this datagram of ours, if it is a ping that has nothing to tell to a member that was heard lately.
+    fn answer_for(&self, now: Moment, to: &Member, bytes: &[u8]) -> Option<Vec<u8>> {
+        let heard = self.heard.get(&to.access_point)?;
+        if now.since(*heard) >= self.heard_lately() || self.foca.updates_backlog() > 0 {
+            return None;
+        }
+        let known = self.foca.iter_members().find(|member| member.id() == to)?;
+        (known.state() == State::Alive).then(|| Hearsay::answer(bytes, known)).flatten()
+    }
+
     /// Moves what foca has accumulated to the timers and the outputs.
     fn collect(&mut self, now: Moment) {
+        let mut sent = Vec::new();
+        while let Some((member, bytes)) = self.runtime.to_send() {
+            match self.answer_for(now, &member, &bytes) {
+                // An answer of a member that is known, to a ping of ours, is well formed.
+                Some(answer) => drop(self.foca.handle_data(&answer, &mut self.runtime)),
+                None => sent.push((member, bytes)),
+            }
+        }
         while let Some((after, timer)) = self.runtime.to_schedule() {
             let after = Millis::try_from(after.as_millis()).unwrap_or(Millis::MAX);
             self.timers.insert((now.after(after), self.next_timer), timer);
@@ -368,7 +414,7 @@ impl Swim {
                 _ => {}
             }
         }
-        while let Some((member, bytes)) = self.runtime.to_send() {
+        for (member, bytes) in sent {
             let bytes = self.hearsay.outgoing(bytes.to_vec());
             self.outputs.push_back(Output::Send { to: member.access_point, addresses: member.addresses, bytes });
         }

@@ -48,14 +48,16 @@ struct Net {
     under_way: Vec<(usize, AccessPoint, Vec<u8>)>,
     cut: BTreeSet<(usize, usize)>,
     config: SwimConfig,
+    /// Datagrams, but for those of `lie`.
+    sent: usize,
 }
 
 impl Net {
     /// So many that know each other.
     fn of(members: usize) -> Net {
         let config = SwimConfig::default();
-        let mut net =
-            Net { now: Moment(1_000_000), swims: Vec::new(), known: Vec::new(), under_way: Vec::new(), cut: BTreeSet::new(), config };
+        let (swims, known, under_way, cut) = Default::default();
+        let mut net = Net { now: Moment(1_000_000), swims, known, under_way, cut, config, sent: 0 };
         for number in 0..members {
             net.add(number, 1);
         }
@@ -108,6 +110,7 @@ impl Net {
         for output in swim.drain().collect::<Vec<_>>() {
             match output {
                 Output::Send { to, addresses, bytes } => {
+                    self.sent += 1;
                     self.known[number].reached.insert((to, addresses));
                     let receiver = (0..self.swims.len()).find(|other| ap(*other) == to);
                     if let Some(receiver) = receiver.filter(|receiver| !self.is_cut(number, *receiver)) {
@@ -329,4 +332,38 @@ fn a_member_that_fails_is_found_out_while_somebody_invents_names() {
     net.run(90 * SECOND);
     assert!((1..4).all(|number| net.known[number].down.contains_key(&ap(0))));
     assert!((1..4).all(|number| net.known[number].up.len() < 30), "two that name the same names make few members");
+}
+
+#[test]
+fn who_is_heard_all_the_time_is_not_pinged_and_is_found_out_when_it_fails() {
+    let talk = |net: &mut Net| {
+        let running: Vec<usize> = (0..net.swims.len()).filter(|number| net.swims[*number].is_some()).collect();
+        for (number, other) in running.iter().flat_map(|number| running.iter().map(move |other| (*number, *other))) {
+            net.swims[number].as_mut().unwrap().heard(net.now, ap(other));
+        }
+    };
+    let sent_in = |net: &mut Net, lasts: Millis, talk: fn(&mut Net)| {
+        let before = net.sent;
+        net.run_with(lasts, talk);
+        net.sent - before
+    };
+    let mut net = Net::of(6);
+    let minutes = 10;
+    let silent = sent_in(&mut net, minutes * 60 * SECOND, |_| {});
+    let talking = sent_in(&mut net, minutes * 60 * SECOND, talk);
+    // Each asks one a minute for all that it knows, and is answered.
+    assert!(talking <= 6 * 2 * (minutes as usize + 1), "{talking} datagrams where there are {silent} without other talk");
+    assert!(silent > 6 * 2 * 12 * minutes as usize * 9 / 10, "{silent}");
+    net.swims[0] = None;
+    net.run_with(45 * SECOND, talk);
+    assert!((1..6).all(|number| net.known[number].down.contains_key(&ap(0))), "it has been silent for 45 s");
+
+    let mut net = Net::of(2);
+    net.run_with(60 * SECOND, talk);
+    net.swims[1] = None;
+    let swim = net.swims[0].as_mut().unwrap();
+    swim.heard(net.now, ap(1));
+    swim.unanswered(&ap(1));
+    net.run(16 * SECOND);
+    assert!(net.known[0].down.contains_key(&ap(1)), "who did not answer is pinged at its next turn, though it was heard a moment ago");
 }
