@@ -88,6 +88,14 @@ async fn until_state(swarm: &mut Swarm, state: State) -> StatusView {
         .await
 }
 
+/// Waits until the servers were asked for something new. (A request takes milliseconds: that one is under way may never be seen.)
+async fn until_it_asks(swarm: &mut Swarm) {
+    let before = asked(swarm);
+    let log = swarm.log().clone();
+    let has_asked = async || if log.requests().len() > before { Ok(()) } else { Err("nothing was asked".to_owned()) };
+    swarm.until("the servers are asked", LONG_ENOUGH, has_asked).await;
+}
+
 /// How many requests the servers saw, those for robots.txt included.
 fn asked(swarm: &Swarm) -> usize {
     swarm.log().requests().len()
@@ -149,7 +157,7 @@ async fn a_paused_daemon_asks_nothing_even_after_a_restart_until_it_is_resumed()
     stays_quiet(&swarm).await;
     assert_eq!(asked(&swarm), 0, "not even a probe");
     assert_eq!(swarm.cli(0, &["resume"]).await, "resumed\n");
-    until_state(&mut swarm, State::Fetching).await;
+    until_it_asks(&mut swarm).await;
     let said = swarm.cli(0, &["pause", "--for", "4s"]).await;
     assert!(said.starts_with("paused until 20"), "{said}");
     until_state(&mut swarm, State::Paused).await;
@@ -288,7 +296,7 @@ async fn before_its_hours_end_a_daemon_gives_what_has_work_to_one_that_is_awake(
     // Who is paused is given nothing: the one whose hours end gets it.
     swarm.cli(1, &["pause"]).await;
     seed(&swarm).await;
-    until_state(&mut swarm, State::Fetching).await;
+    until_it_asks(&mut swarm).await;
     let owned = status_of(&swarm, 0).await.subnets_owned;
     assert!(owned > 0 && status_of(&swarm, 1).await.work.pages == 0);
     swarm.cli(1, &["resume"]).await;
@@ -331,7 +339,7 @@ async fn no_request_begins_after_the_end_of_its_hours() {
     let hours = format!("hours = [\"{}-{}\"]\nhand_over_before = \"0s\"", time_of_day(-120), time_of_day(minutes as i64));
     let mut swarm = swarm(LongPages::new(6_000, 1_000), &hours).await;
     seed(&swarm).await;
-    until_state(&mut swarm, State::Fetching).await;
+    until_it_asks(&mut swarm).await;
     let log = swarm.log().clone();
     tokio::time::sleep(ends_at.saturating_sub(since_epoch())).await;
     let ended = log.now().saturating_sub(since_epoch().saturating_sub(ends_at));

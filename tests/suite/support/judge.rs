@@ -92,8 +92,22 @@ impl Judge<'_> {
     fn one_at_a_time(&self) {
         assert_eq!(self.log.not_kept(), 0);
         let (requests, connections) = (self.log.most_requests_at_once(), self.log.most_connections_at_once());
-        assert_eq!(requests.at_once, 1, "{requests:?}");
+        assert_eq!(requests.at_once, 1, "{requests:?}: {:#?}", self.overlaps());
         assert_eq!(connections.at_once, 1, "{connections:?}");
+    }
+
+    /// Requests that began at an address while another one was under way there, with that one.
+    fn overlaps(&self) -> Vec<(RequestSeen, RequestSeen)> {
+        let mut last: BTreeMap<IpAddr, RequestSeen> = BTreeMap::new();
+        let mut overlaps = Vec::new();
+        for request in self.log.requests() {
+            if let Some(before) = last.insert(request.server, request.clone())
+                && before.end.is_none_or(|end| end > request.start)
+            {
+                overlaps.push((before, request));
+            }
+        }
+        overlaps
     }
 
     /// Between two requests at one address, whoever sent them, lies at least what politeness asks for.
