@@ -441,7 +441,7 @@ fn a_daemon_on_a_metered_line_asks_nothing_and_others_get_its_work() {
 
 /// Daemons that have nothing to do, how long they are left to settle, and how long what they send is counted. A minute after its start each
 /// compares its record of requests with its replicas, once a day: a minute that holds that is no measure of a day.
-const IDLE: usize = 5;
+const IDLE: usize = 12;
 const SETTLED: Duration = Duration::from_secs(75);
 const COUNTED: Duration = Duration::from_secs(60);
 

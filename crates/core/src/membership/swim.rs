@@ -28,8 +28,9 @@ const MAX_DOORS: usize = 16;
 /// How many absent members are called at once.
 const RECALLED_AT_ONCE: usize = 1;
 
-/// A member that was heard this many probe periods ago or later is not pinged. Each member hears the voters as often as leases are renewed.
-const HEARD_LATELY: u64 = 3;
+/// A member that was heard within this many probe periods is not pinged. More would save little: leases are renewed every thirteen seconds, both
+/// ways among voters. But a member that dies would be found out only when its lease is over.
+const HEARD_LATELY: u64 = 2;
 
 /// SWIM's times and bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
