@@ -385,6 +385,7 @@ impl Voting {
     fn adopt_with(&mut self, cx: &mut Context, signed: &SignedList, lost: &BTreeSet<AccessPoint>, mut records: Vec<VotingRecord>) -> bool {
         let before = self.lists.current().cloned();
         let stays = self.stays_voter(cx.now.moment, cx.me, &signed.list);
+        let in_time = before.as_ref().is_none_or(|before| self.need_not_wait(cx.now.moment, before, &signed.list.voters));
         match self.lists.adopt(signed, lost) {
             Ok(true) => {}
             Ok(false) => return false,
@@ -404,7 +405,8 @@ impl Voting {
         if before.is_some_and(|before| before.voters == signed.list.voters) {
             self.standing.renewed = Some(now);
         }
-        (self.standing.adopted_at, self.standing.resumed, self.standing.stays) = (now, false, stays);
+        (self.standing.adopted_at, self.standing.resumed) = (now, false);
+        (self.standing.stays, self.standing.hurried) = (stays, !in_time);
         self.standing.left.retain(|who| signed.list.contains(who));
         self.voter.list_changed(now, knows_leases);
         self.lease.list_changed(now, &signed.list);

@@ -64,6 +64,8 @@ pub(super) struct Standing {
     pub(super) installed_before: u64,
     /// Whether this access point voted by the list before the present one, and a quorum of this is no smaller.
     pub(super) stays: bool,
+    /// Whether the present list followed the one before at once because a voter leaves.
+    pub(super) hurried: bool,
     /// Members that an operator declared lost.
     pub(super) lost: BTreeSet<AccessPoint>,
     /// Voters that left for good.
@@ -165,6 +167,7 @@ impl Voting {
                 installed,
                 installed_before: 0,
                 stays: false,
+                hurried: false,
                 lost,
                 left: BTreeSet::new(),
                 liars,
@@ -649,13 +652,20 @@ impl Voting {
 
     /// Whether the present list has been in force for long enough to be followed by one of these voters. Each change may give all owners
     /// their full time again before anybody may take over from them, so lists that follow each other at once would keep the subnets of the dead
-    /// from everybody. Only who does not vote any more is taken off at once.
+    /// from everybody. Only who does not vote any more is taken off at once; and as voters may say ever again that they leave, one list at most
+    /// follows at once because of those that do.
     fn is_timely(&self, now: Moment, list: &VoterList, next: &[AccessPoint]) -> bool {
-        let Standing { lost, left, liars, .. } = &self.standing;
-        let is_out = |who: &AccessPoint| lost.contains(who) || left.contains(who) || liars.contains_key(who) || self.leaves(who);
+        let leaves = |who: &AccessPoint| self.standing.left.contains(who) || self.leaves(who);
+        let is_rid_of_leavers = !self.standing.hurried && list.voters.iter().any(|voter| !next.contains(voter) && leaves(voter));
+        self.need_not_wait(now, list, next) || is_rid_of_leavers
+    }
+
+    /// Whether a list of these voters may follow the present one whoever leaves.
+    pub(super) fn need_not_wait(&self, now: Moment, list: &VoterList, next: &[AccessPoint]) -> bool {
+        let Standing { lost, liars, adopted_at, .. } = &self.standing;
+        let is_out = |who: &AccessPoint| lost.contains(who) || liars.contains_key(who);
         // Since when it is in force is not known of a list that was known at the start.
-        let known_since_start = self.standing.adopted_at == self.process.started;
-        let settled = known_since_start || now.since(self.standing.adopted_at) >= 2 * self.times.patience();
+        let settled = *adopted_at == self.process.started || now.since(*adopted_at) >= 2 * self.times.patience();
         settled || list.voters.len() < plan::MIN_VOTERS || list.voters.iter().any(|voter| !next.contains(voter) && is_out(voter))
     }
 

@@ -164,7 +164,9 @@ impl Voter {
             None if self.heard.len() >= MAX_HEARD && !self.forget_longest_silent(now) => return Renewed::Changing,
             None => (now, now),
         };
-        let Renewal { term, incarnation, process, installed, leaving, .. } = *renewal;
+        let Renewal { term, incarnation, process, installed, .. } = *renewal;
+        // Who leaves does so until its process ends: owners choose other replicas, and voters another list, at its word.
+        let leaving = renewal.leaving || known.is_some_and(|heard| heard.leaving && heard.process == process);
         self.heard.insert(from, Heard { term, incarnation, process, since, last, installed, leaving });
         Renewed::Granted(Box::new(Grant { unpublished: self.unpublished(now, from, register), ..Grant::default() }))
     }
@@ -680,6 +682,21 @@ mod tests {
         assert_eq!(judge(60_000), Err(Refusal::Owned));
         assert_eq!(judge(96_000), Ok(()), "the lease before is over");
         assert_eq!(judge(96_001), Ok(()), "it was accepted here");
+    }
+
+    #[test]
+    fn who_says_that_it_leaves_does_so_until_another_process_takes_its_place() {
+        let (mut voter, register) =
+            (Voter::new(Times::of(&RosterConfig::default()), Moment(0), BTreeMap::new(), BTreeMap::new()), Register::default());
+        let mut leaves = |now, renewal: Renewal| {
+            assert!(matches!(voter.renew(Moment(now), OWNER, &renewal, &register), Renewed::Granted(_)));
+            voter.heard_of(&OWNER).unwrap().leaving
+        };
+        assert!(!leaves(0, renewal(1)));
+        assert!(leaves(13_000, Renewal { leaving: true, ..renewal(1) }));
+        assert!(leaves(26_000, renewal(1)), "it is the same process");
+        assert!(leaves(500_000, renewal(1)));
+        assert!(!leaves(501_000, Renewal { process: 2, incarnation: 2, ended: [1, 0], ..renewal(1) }));
     }
 
     #[test]

@@ -273,3 +273,32 @@ fn a_list_that_cannot_be_counted_on_is_none() {
     assert!(!VoterList { voters: vec![list.voters[0]; MAX_VOTERS + 1], ..list.clone() }.is_well_formed());
     assert!(!VoterList { voters: Vec::new(), ..list }.is_well_formed());
 }
+
+/// Three of nine leave, half a minute apart. When a list of the first, second and third kind without them is in force, in seconds.
+#[test]
+fn one_list_at_most_follows_at_once_because_of_voters_that_leave() {
+    let mut world = swarm(9);
+    world.run(20 * MINUTE);
+    let list = last_list(&world);
+    let leavers: Vec<_> = (0..9).filter(|number| list.contains(&world.machines[*number].who)).take(3).collect();
+    let began = world.now;
+    let mut changed = Vec::new();
+    let mut run = |world: &mut World, until: Millis| {
+        while world.now < began + until {
+            world.run(world.now + 1_000);
+            if last_list(world).number > list.number + changed.len() as u64 {
+                changed.push((world.now - began) / 1_000);
+            }
+        }
+        changed.clone()
+    };
+    for leaver in leavers {
+        world.machines[leaver].gone = true;
+        world.machines[leaver].process.as_mut().unwrap().leave();
+        let until = world.now - began + 30_000;
+        run(&mut world, until);
+    }
+    let changed = run(&mut world, 5 * MINUTE);
+    assert!(matches!(changed[..], [..30, 30..60, 120..150]), "{changed:?}");
+    assert_eq!(world.seen.wrong, None);
+}
