@@ -28,6 +28,7 @@ use nearcrawl_model::{
     time::{Millis, Moment},
     vote::{
         BallotAnswer, BallotRequest, Grant, HandedOver, InheritedReplicas, MAX_REPORTED, Renewed, SetNumber, SignedList, Voted, VoterList,
+        liars_borne,
     },
 };
 use std::collections::BTreeSet;
@@ -402,13 +403,14 @@ impl Voting {
         records.extend(back.filter(|member| self.standing.lost.remove(member)).map(|member| records::not_lost(*member)));
         records.push(records::list(signed));
         let knows_leases = before.as_ref().is_some_and(|before| self.knows_leases(now, before, &signed.list));
+        let silent_from = self.silent_from(now, signed.list.number);
         if before.is_some_and(|before| before.voters == signed.list.voters) {
             self.standing.renewed = Some(now);
         }
         (self.standing.adopted_at, self.standing.resumed) = (now, false);
         (self.standing.stays, self.standing.hurried) = (stays, !in_time);
         self.standing.left.retain(|who| signed.list.contains(who));
-        self.voter.list_changed(now, knows_leases);
+        self.voter.list_changed(now, (!knows_leases).then_some(silent_from));
         self.lease.list_changed(now, &signed.list);
         self.ballots.list_changed(signed.list.number);
         self.proposals.begin_anew();
@@ -427,13 +429,22 @@ impl Voting {
     }
 
     /// Whether this access point may count by the next list for how long owners were silent to it by the one before: it voted by that one,
-    /// for so long that all leases of lists before are over, and a quorum of the next is no smaller. So a quorum of the next list, each of
-    /// which counts so, is one of the list before: it shares a voter with whatever voters renewed a lease. Of any other quorum of the next list
-    /// one has begun to count when it adopted that, when no lease of before could be renewed any more.
+    /// for so long that all leases of lists before are over, and of so many of the voters before as are a quorum of the next list more than
+    /// may lie by the next list are in each quorum that renewed a lease. So each quorum of the next list, all of which count so, has heard of
+    /// it. Of any other quorum of the next list one counts from when no lease of before could be renewed any more.
     fn knows_leases(&self, now: Moment, before: &VoterList, next: &VoterList) -> bool {
         let Standing { installed, installed_before, adopted_at, .. } = self.standing;
         let voted = installed == before.number || installed == next.number && installed_before == before.number;
-        voted && now.since(adopted_at) >= self.times.patience() && next.quorum() >= before.quorum()
+        let shared = (next.quorum() + before.quorum()).saturating_sub(before.voters.len());
+        voted && now.since(adopted_at) >= self.times.patience() && shared > liars_borne(next.voters.len())
+    }
+
+    /// From when on an owner that is not heard is silent to a voter of this list that does not know the leases of before. Those who have
+    /// chosen the list renew none, and without them there is no quorum of before: so from when that was known here, though it may have been long
+    /// until the list is in force. But owners have some seconds from now on, as they did not ask this voter before.
+    fn silent_from(&mut self, now: Moment, number: u64) -> Moment {
+        let chosen = self.under_way.chosen.take().filter(|(chosen, _)| *chosen == number).map_or(now, |(_, at)| at);
+        chosen.max(now.before(self.times.patience().saturating_sub(self.times.confirm_within())))
     }
 
     pub(super) fn store(&mut self, cx: &mut Context, records: Vec<VotingRecord>, then: Vec<Durable>) {

@@ -115,6 +115,8 @@ pub(super) struct UnderWay {
     pub(super) brought: BTreeMap<AccessPoint, Moment>,
     /// A list by which this access point may vote once it has heard enough of those that voted before.
     pub(super) installing: Option<Installing>,
+    /// The number of a list, and since when it is known here that the voters before have chosen it: they decide nothing by theirs any more.
+    pub(super) chosen: Option<(u64, Moment)>,
     /// A term that is being stored.
     pub(super) next_term: Option<u64>,
     /// Claims of ours that enough voters have accepted.

@@ -353,6 +353,9 @@ impl Voting {
             cx.refuse("voter lists that are not agreed on");
             return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::OtherList(number))));
         }
+        if next && self.under_way.chosen.is_none_or(|(chosen, _)| chosen != list.number) {
+            self.under_way.chosen = Some((list.number, cx.now.moment));
+        }
         let stays = if next { self.stays_voter(cx.now.moment, cx.me, list) } else { self.standing.stays };
         let mut records = Vec::new();
         // Once is enough: what comes later is no decision of the voters before.
