@@ -62,8 +62,8 @@ pub(super) struct Standing {
     pub(super) installed: u64,
     /// The same until what the voters before the last such list had decided was stored here in this life; 0 if none was.
     pub(super) installed_before: u64,
-    /// Whether this access point voted by the list before the present one, and a quorum of this is no smaller.
-    pub(super) stays: bool,
+    /// Whether this access point voted by the list before the present one until that was replaced.
+    pub(super) voted_before: bool,
     /// Whether the present list followed the one before at once because a voter leaves.
     pub(super) hurried: bool,
     /// Members that an operator declared lost.
@@ -146,7 +146,8 @@ pub(crate) struct Voting {
 impl Voting {
     /// Restores it from its records. `sole` is whether the process before with this key surely has ended.
     pub(crate) fn new(times: Times, networks: Networks, start: Now, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
-        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars, replicas, contested } = Restored::read(stored);
+        let restored = Restored::read(stored);
+        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars, replicas, contested, installing } = restored;
         let now = start.moment;
         // The instant of its start, by both clocks, tells it apart from any other process.
         let number = (start.wall.0 << 24 ^ now.0).max(1);
@@ -154,6 +155,7 @@ impl Voting {
         let ended_before = if sole { before.last } else { [0, 0] };
         let lists = Lists::restored(lists);
         let resumed = lists.number() > 0;
+        let installing = installing.filter(|list| list.number > installed && list.number >= lists.number());
         let sole = sole && before.sure;
         Voting {
             times,
@@ -168,7 +170,7 @@ impl Voting {
                 confirmation: Confirmation::new(now, resumed),
                 installed,
                 installed_before: 0,
-                stays: false,
+                voted_before: false,
                 hurried: false,
                 lost,
                 left: BTreeSet::new(),
@@ -180,7 +182,7 @@ impl Voting {
             },
             networks,
             own: Own::default(),
-            under_way: UnderWay::default(),
+            under_way: UnderWay { installing: installing.map(|list| Installing::new(now, list)), ..UnderWay::default() },
         }
     }
 
@@ -460,7 +462,8 @@ impl Voting {
                 let mut records: Vec<_> = votes.settled.into_iter().map(records::not_contested).collect();
                 if votes.forgets {
                     self.standing.installed = 0;
-                    records.push(records::installed(0));
+                    self.under_way.installing = None;
+                    records.extend([records::installed(0), records::not_installing()]);
                 }
                 self.store(cx, records, Vec::new());
                 if votes.begins {

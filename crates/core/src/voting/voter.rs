@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const MAX_HEARD: usize = 16_384;
 
 /// For how long an accepted claim is kept at least: by then it was published and every member has heard of it.
-const KEPT_FOR: Millis = 600_000;
+pub(super) const KEPT_FOR: Millis = 600_000;
 
 /// After which time without publication the owner is asked whether it still means to publish.
 const REPORTED_AFTER: Millis = 20_000;
