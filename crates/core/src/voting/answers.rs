@@ -445,8 +445,8 @@ impl Voting {
 
     /// Whether this access point may count by the next list for how long owners were silent to it by the one before: it voted by that one,
     /// for so long that all leases of lists before are over, and of so many of the voters before as are a quorum of the next list more than
-    /// may lie by the next list are in each quorum that renewed a lease. So each quorum of the next list, all of which count so, has heard of
-    /// it. Of any other quorum of the next list one counts from when no lease of before could be renewed any more.
+    /// may lie by the next list are in each quorum that renewed a lease. So each quorum of the next list, all of which count so, has heard
+    /// of it. Of any other quorum of the next list one counts from when no lease of before could be renewed any more.
     fn knows_leases(&self, now: Moment, before: &VoterList, next: &VoterList) -> bool {
         let Standing { installed, installed_before, adopted_at, .. } = self.standing;
         let voted = installed == before.number || installed == next.number && installed_before == before.number;
@@ -455,8 +455,8 @@ impl Voting {
     }
 
     /// From when on an owner that is not heard is silent to a voter of this list that does not know the leases of before. Those who have
-    /// chosen the list renew none, and without them there is no quorum of before: so from when that was known here, though it may have been long
-    /// until the list is in force. But owners have some seconds from now on, as they did not ask this voter before.
+    /// chosen the list renew none, and without them there is no quorum of before: so from when that was known here, though it may have been
+    /// long until the list is in force. But owners have some seconds from now on, as they did not ask this voter before.
     fn silent_from(&mut self, now: Moment, number: u64) -> Moment {
         let chosen = self.under_way.chosen.take().filter(|(chosen, _)| *chosen == number).map_or(now, |(_, at)| at);
         chosen.max(now.before(self.times.patience().saturating_sub(self.times.confirm_within())))

@@ -1,22 +1,22 @@
 //! The words that a voter of the next list waits for if it did not vote by the one before.
 //!
-//! What was decided before is not signed, and any voter may bring it. If the first word were enough, a voter that lies could say that nothing
-//! was decided before an honest one says what was: two quorums would then share only voters that know nothing. So what one brings counts as
-//! its own word, and all that voted before are asked for theirs. Words of others that vote by this list are taken in, too, but do not count as
-//! words of those that voted before. All words together are taken in once
+//! What was decided before is not signed, and any voter may bring it. If the first word were enough, a voter that lies could say that
+//! nothing was decided before an honest one says what was: two quorums would then share only voters that know nothing. So what one brings
+//! counts as its own word, and all that voted before are asked for theirs. Words of others that vote by this list are taken in, too, but do
+//! not count as words of those that voted before. All words together are taken in once
 //!
 //! * those who told could have chosen this list themselves: as they decide nothing by the list before any more, they share a voter with any
 //!   quorum that did, and from seven voters on more of them than may lie;
 //! * or the time has passed in which a lease that it does not know of is over, and those who told have a voter in every quorum of the list
 //!   before. From seven voters on that one may lie: this holds as long as those that are away are not needed beside those that lie;
 //! * or, where no voter may lie (below seven), the proposer brought what all that accepted the list told it, and the others have had some
-//!   seconds to say more. Who accepted the list is proven by signatures, and each has a voter in every quorum of before with those who told.
-//!   So voters that die between the choice of a list and its beginning keep nobody from voting who is needed in their place;
-//! * or, where no voter may lie by either list, that time has passed, and one told that votes by this list and did not by the one before: it
-//!   has heard enough itself;
-//! * or nothing more has been told for as long as accepted claims are kept, by more than may lie in both lists. What those that are gone had
-//!   accepted is older than that: it was published since, or those that know of it count it as withdrawn, too. So whoever is gone for good
-//!   keeps a newcomer from voting for ten minutes at most, or until an operator declares it lost.
+//!   seconds to say more. Who accepted the list is proven by signatures, and each has a voter in every quorum of before with those who
+//!   told. So voters that die between the choice of a list and its beginning keep nobody from voting who is needed in their place;
+//! * or, where no voter may lie by either list, that time has passed, and one told that votes by this list and did not by the one before:
+//!   it has heard enough itself;
+//! * or nothing more has been told for as long as accepted claims are kept, by more than may lie in both lists. What those that are gone
+//!   had accepted is older than that: it was published since, or those that know of it count it as withdrawn, too. So whoever is gone for
+//!   good keeps a newcomer from voting for ten minutes at most, or until an operator declares it lost.
 
 use super::{asker::Asker, handed_over, voter::KEPT_FOR};
 use nearcrawl_model::{
@@ -91,8 +91,8 @@ impl Installing {
         self.told.values()
     }
 
-    /// Whether what was told is enough; `patience` is for how long a lease may last that is not known here. Voters of the list `before` that
-    /// are in `lost` do not count. `in_force` is whether others vote by this list already.
+    /// Whether what was told is enough; `patience` is for how long a lease may last that is not known here. Voters of the list `before`
+    /// that are in `lost` do not count. `in_force` is whether others vote by this list already.
     pub(super) fn is_enough(
         &self,
         now: Moment,

@@ -656,9 +656,9 @@ impl Voting {
     }
 
     /// Whether the present list has been in force for long enough to be followed by one of these voters. Each change may give all owners
-    /// their full time again before anybody may take over from them, so lists that follow each other at once would keep the subnets of the dead
-    /// from everybody. Only who does not vote any more is taken off at once; and as voters may say ever again that they leave, one list at most
-    /// follows at once because of those that do.
+    /// their full time again before anybody may take over from them, so lists that follow each other at once would keep the subnets of the
+    /// dead from everybody. Only who does not vote any more is taken off at once; and as voters may say ever again that they leave, one
+    /// list at most follows at once because of those that do.
     fn is_timely(&self, now: Moment, list: &VoterList, next: &[AccessPoint]) -> bool {
         let leaves = |who: &AccessPoint| self.standing.left.contains(who) || self.leaves(who);
         let is_rid_of_leavers = !self.standing.hurried && list.voters.iter().any(|voter| !next.contains(voter) && leaves(voter));

@@ -373,9 +373,9 @@ impl Voting {
                 && self.is_word_of_all(from, signed, &before)
                 && self.voter.has_room_for(&before, others.register)
             {
-                // It knows what it decided itself, and by the proposer what those did who accepted the list: of them one is in each quorum of
-                // before, as their signatures prove. A proposer that lies hides nothing where five follow seven unless it is one of the five,
-                // as any three of these share a voter with each quorum of seven. Of five, and of fewer, none may lie in any case.
+                // It knows what it decided itself, and by the proposer what those did who accepted the list: of them one is in each quorum
+                // of before, as their signatures prove. A proposer that lies hides nothing where five follow seven unless it is one of the
+                // five, as any three of these share a voter with each quorum of seven. Of five, and of fewer, none may lie in any case.
                 self.take_in_decided(cx, others, list, &[&before], &mut records);
             } else {
                 return self.brought(cx, others, (asker, from), signed, before);
@@ -384,8 +384,8 @@ impl Voting {
         self.note_installed(cx, list, [asker], &before.replicas, records);
     }
 
-    /// Whether this is what all that accepted a list told its proposer, as that says: who brings it later does not have the same, and brings
-    /// the signatures of voters of the list with it.
+    /// Whether this is what all that accepted a list told its proposer, as that says: who brings it later does not have the same, and
+    /// brings the signatures of voters of the list with it.
     fn is_word_of_all(&self, from: AccessPoint, signed: &SignedList, before: &HandedOver) -> bool {
         let chosen = |last: &VoterList| signed.is_chosen_by(&signed.accepted_by(last), last, &self.standing.lost);
         from == signed.ballot.proposer

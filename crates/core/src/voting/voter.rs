@@ -121,9 +121,9 @@ impl Voter {
         self
     }
 
-    /// From now on another list is voted by: every lease of before is given its full time. That counts from this moment on, at which none of
-    /// them could be renewed any more; or from when its owner was heard last, if none is given, as this voter knows the leases of before: then
-    /// each quorum of such voters shares one with each that renewed a lease.
+    /// From now on another list is voted by: every lease of before is given its full time. That counts from this moment on, at which none
+    /// of them could be renewed any more; or from when its owner was heard last, if none is given, as this voter knows the leases of
+    /// before: then each quorum of such voters shares one with each that renewed a lease.
     pub(crate) fn list_changed(&mut self, now: Moment, watches_from: Option<Moment>) {
         self.since = now;
         self.watches_since = watches_from.map_or(self.watches_since, |from| from.max(self.watches_since));
