@@ -8,8 +8,8 @@ use super::{
     lease::Step,
     machine::{Durable, Others, Standing, Voting},
     plan::FEW,
-    proposals::Accepted,
-    questions::TOO_MUCH,
+    proposals::{Accepted, may_lie},
+    questions::{TOO_LONG, TOO_MUCH},
     records::{self, VotingRecord},
 };
 use crate::{
@@ -28,6 +28,7 @@ use nearcrawl_model::{
     time::{Millis, Moment},
     vote::{
         BallotAnswer, BallotRequest, Grant, HandedOver, InheritedReplicas, MAX_REPORTED, Renewed, SetNumber, SignedList, Voted, VoterList,
+        liars_borne,
     },
 };
 use std::collections::BTreeSet;
@@ -333,12 +334,12 @@ impl Voting {
     fn told_what_was_decided(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, number: u64, before: HandedOver) {
         // Who has decided more than that says so instead. Whoever took it in could hand nothing over any more.
         if handed_over::size_of_decided(&before) > MAX_DECIDED_BYTES {
-            return cx.refuse("words of voters before that are too long");
+            return cx.refuse(TOO_LONG);
         }
         let voted = number.checked_sub(1).and_then(|last| self.lists.get(last)).is_some_and(|list| list.contains(&from));
         let Some(installing) = self.under_way.installing.as_mut().filter(|installing| installing.list().number == number) else { return };
         if voted || installing.list().contains(&from) {
-            installing.told(from, before);
+            installing.told(cx.now.moment, from, before);
             self.go_on_installing(cx, others);
         }
     }
@@ -348,14 +349,15 @@ impl Voting {
         let Some(mut installing) = self.under_way.installing.take() else { return };
         let (now, number) = (cx.now.moment, installing.list().number);
         if self.lists.number() > number || self.standing.installed >= number {
+            self.store(cx, vec![records::not_installing()], Vec::new());
             let answer = Response::Ballot(Box::new(BallotAnswer::OtherList(self.lists.number())));
-            return installing.into_asker().into_iter().for_each(|asker| self.answer(cx, asker, answer.clone()));
+            return installing.into_askers().for_each(|asker| self.answer(cx, asker, answer.clone()));
         }
-        let before = self.lists.get(number - 1);
-        if installing.is_enough(now, self.times.patience(), before, &self.standing.lost) {
+        let (before, in_force) = (self.lists.get(number - 1), self.lists.number() == number);
+        if installing.is_enough(now, (self.times.patience(), in_force), before, &self.standing.lost) {
             return self.take_in_words(cx, others, installing);
         }
-        let due = installing.due(now, before, self.lists.number() == number);
+        let due = installing.due(now, before, in_force);
         self.under_way.installing = Some(installing);
         for voter in due {
             self.ask(cx, voter, Pending::Ballot, Request::Ballot(Box::new(BallotRequest::Decided(number))));
@@ -363,17 +365,32 @@ impl Voting {
     }
 
     fn take_in_words(&mut self, cx: &mut Context, others: Others<'_>, installing: Installing) {
-        let mut records = Vec::new();
-        for word in installing.words() {
-            self.voter.take_in_replicas(&word.replicas, &mut records);
-        }
-        let (before, _) = handed_over::together(installing.words());
-        let refused = self.voter.take_in(cx.now.moment, &before, others.register, &mut records);
+        let (words, mut records) = (installing.words().collect::<Vec<_>>(), vec![records::not_installing()]);
+        self.take_in_decided(cx, others, installing.list(), &words, &mut records);
+        let sets: Vec<_> = words.into_iter().flat_map(|word| &word.replicas).cloned().collect();
+        let list = installing.list().clone();
+        self.note_installed(cx, &list, installing.into_askers(), &sets, records);
+    }
+
+    /// Takes in what was decided before this list, as these words of voters tell. What few of them tell is no more than could be handed on.
+    pub(super) fn take_in_decided(
+        &mut self,
+        cx: &mut Context,
+        others: Others<'_>,
+        list: &VoterList,
+        words: &[&HandedOver],
+        records: &mut Vec<VotingRecord>,
+    ) {
+        let (now, register) = (cx.now.moment, others.register);
+        let may_lie = may_lie(self.lists.get(list.number - 1).unwrap_or(list).voters.len());
+        words.iter().for_each(|word| self.voter.take_in_replicas(&word.replicas, records));
+        let ended = HandedOver { ended: handed_over::ended_of(words, may_lie), ..HandedOver::default() };
+        let mut refused = self.voter.take_in(now, &ended, register, records);
+        let room = MAX_DECIDED_BYTES.saturating_sub(self.voter.decided_bytes());
+        let (rows, left_out) = handed_over::rows_of(words, may_lie, room, |row| self.voter.knows(row, register));
+        refused += left_out + self.voter.take_in(now, &HandedOver { rows, ..HandedOver::default() }, register, records);
         (0..refused).for_each(|_| cx.refuse("words of voters before about claims and terms that are not likely"));
         self.standing.installed_before = self.standing.installed;
-        let sets: Vec<_> = installing.words().flat_map(|word| &word.replicas).cloned().collect();
-        let list = installing.list().clone();
-        self.note_installed(cx, &list, installing.into_asker(), &sets, records);
     }
 
     pub(super) fn adopt(&mut self, cx: &mut Context, signed: &SignedList, records: Vec<VotingRecord>) -> bool {
@@ -384,7 +401,8 @@ impl Voting {
     /// Of the voters of the present list those in `lost` do not count.
     fn adopt_with(&mut self, cx: &mut Context, signed: &SignedList, lost: &BTreeSet<AccessPoint>, mut records: Vec<VotingRecord>) -> bool {
         let before = self.lists.current().cloned();
-        let stays = self.stays_voter(cx.now.moment, cx.me, &signed.list);
+        let voted = self.votes_by_present(cx.now.moment, cx.me);
+        let in_time = before.as_ref().is_none_or(|before| self.need_not_wait(cx.now.moment, before, &signed.list.voters));
         match self.lists.adopt(signed, lost) {
             Ok(true) => {}
             Ok(false) => return false,
@@ -401,12 +419,14 @@ impl Voting {
         records.extend(back.filter(|member| self.standing.lost.remove(member)).map(|member| records::not_lost(*member)));
         records.push(records::list(signed));
         let knows_leases = before.as_ref().is_some_and(|before| self.knows_leases(now, before, &signed.list));
+        let silent_from = self.silent_from(now, signed.list.number);
         if before.is_some_and(|before| before.voters == signed.list.voters) {
             self.standing.renewed = Some(now);
         }
-        (self.standing.adopted_at, self.standing.resumed, self.standing.stays) = (now, false, stays);
+        (self.standing.adopted_at, self.standing.resumed) = (now, false);
+        (self.standing.voted_before, self.standing.hurried) = (voted, !in_time);
         self.standing.left.retain(|who| signed.list.contains(who));
-        self.voter.list_changed(now, knows_leases);
+        self.voter.list_changed(now, (!knows_leases).then_some(silent_from));
         self.lease.list_changed(now, &signed.list);
         self.ballots.list_changed(signed.list.number);
         self.proposals.begin_anew();
@@ -417,21 +437,29 @@ impl Voting {
         true
     }
 
-    /// Whether this access point votes by the present list, and a quorum of the next one is no smaller: then it need not be told what was
-    /// decided by it.
-    pub(super) fn stays_voter(&self, now: Moment, me: AccessPoint, next: &VoterList) -> bool {
+    /// Whether this access point votes by the present list.
+    pub(super) fn votes_by_present(&self, now: Moment, me: AccessPoint) -> bool {
         let Some(list) = self.lists.current() else { return false };
-        self.standing.installed == list.number && self.votes(now, me) && list.contains(&me) && next.quorum() >= list.quorum()
+        self.standing.installed == list.number && self.votes(now, me) && list.contains(&me)
     }
 
     /// Whether this access point may count by the next list for how long owners were silent to it by the one before: it voted by that one,
-    /// for so long that all leases of lists before are over, and a quorum of the next is no smaller. So a quorum of the next list, each of
-    /// which counts so, is one of the list before: it shares a voter with whatever voters renewed a lease. Of any other quorum of the next list
-    /// one has begun to count when it adopted that, when no lease of before could be renewed any more.
+    /// for so long that all leases of lists before are over, and of so many of the voters before as are a quorum of the next list more than
+    /// may lie by the next list are in each quorum that renewed a lease. So each quorum of the next list, all of which count so, has heard
+    /// of it. Of any other quorum of the next list one counts from when no lease of before could be renewed any more.
     fn knows_leases(&self, now: Moment, before: &VoterList, next: &VoterList) -> bool {
         let Standing { installed, installed_before, adopted_at, .. } = self.standing;
         let voted = installed == before.number || installed == next.number && installed_before == before.number;
-        voted && now.since(adopted_at) >= self.times.patience() && next.quorum() >= before.quorum()
+        let shared = (next.quorum() + before.quorum()).saturating_sub(before.voters.len());
+        voted && now.since(adopted_at) >= self.times.patience() && shared > liars_borne(next.voters.len())
+    }
+
+    /// From when on an owner that is not heard is silent to a voter of this list that does not know the leases of before. Those who have
+    /// chosen the list renew none, and without them there is no quorum of before: so from when that was known here, though it may have been
+    /// long until the list is in force. But owners have some seconds from now on, as they did not ask this voter before.
+    fn silent_from(&mut self, now: Moment, number: u64) -> Moment {
+        let chosen = self.under_way.chosen.take().filter(|(chosen, _)| *chosen == number).map_or(now, |(_, at)| at);
+        chosen.max(now.before(self.times.patience().saturating_sub(self.times.confirm_within())))
     }
 
     pub(super) fn store(&mut self, cx: &mut Context, records: Vec<VotingRecord>, then: Vec<Durable>) {

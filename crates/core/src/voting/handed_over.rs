@@ -3,6 +3,7 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     message::MAX_MESSAGE,
+    subnet::Subnet,
     vote::{AcceptedRow, HandedOver, MAX_HANDED_REPLICAS, SignedReplicas},
 };
 use serde::Serialize;
@@ -56,9 +57,10 @@ pub(super) fn add_replicas(before: &mut HandedOver, sets: impl Iterator<Item = S
     }
 }
 
-/// Adds as many of these rows as there is room for.
+/// Adds as many of these rows as there is room for: whoever is told takes no more as decided than [`MAX_DECIDED_BYTES`].
 pub(super) fn add_rows(before: &mut HandedOver, rows: impl Iterator<Item = AcceptedRow>) {
-    let mut room = MAX_HANDED_BYTES.saturating_sub(size_of(before) + size_of(&u32::MAX));
+    let room = MAX_HANDED_BYTES.saturating_sub(size_of(before)).min(MAX_DECIDED_BYTES.saturating_sub(size_of_decided(before)));
+    let mut room = room.saturating_sub(size_of(&u32::MAX));
     for row in rows {
         let size = size_of(&row);
         if size > room {
@@ -79,7 +81,18 @@ pub(super) fn owners(before: &HandedOver) -> usize {
 /// of a subnet come first, and of these the first ones of an owner, as each voter tells them: what one invents displaces nothing that another
 /// one tells. None if it does not fit into a message.
 pub(super) fn all_of<'a>(told: impl Iterator<Item = &'a HandedOver>) -> Option<HandedOver> {
-    let (mut before, sets) = together(told);
+    let (mut places, mut ended, mut sets) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+    for HandedOver { rows, ended: over, replicas } in told {
+        for (row, place) in placed(rows) {
+            let first = places.entry(row).or_insert(place);
+            *first = place.min(*first);
+        }
+        ended.extend(over.iter().copied());
+        replicas.iter().for_each(|set| take_in(&mut sets, set));
+    }
+    let rows: BTreeSet<_> = places.into_iter().map(|(row, place)| (place, row)).collect();
+    let rows = rows.into_iter().map(|(_, row)| row_of(row)).collect();
+    let mut before = HandedOver { rows, ended: ended.into_iter().collect(), replicas: Vec::new() };
     if size_of_decided(&before) > MAX_HANDED_BYTES {
         return None;
     }
@@ -87,22 +100,114 @@ pub(super) fn all_of<'a>(told: impl Iterator<Item = &'a HandedOver>) -> Option<H
     Some(before)
 }
 
-/// The same, whether it fits or not; and apart the last sets of replicas.
-pub(super) fn together<'a>(told: impl Iterator<Item = &'a HandedOver>) -> (HandedOver, BTreeMap<AccessPoint, SignedReplicas>) {
-    let (mut places, mut ended, mut sets) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
-    for HandedOver { rows, ended: over, replicas } in told {
-        let (mut of_subnets, mut of_owners) = (BTreeMap::new(), BTreeMap::new());
-        for row in rows {
-            let place = (next_of(&mut of_subnets, row.subnet), next_of(&mut of_owners, row.owner));
-            let first = places.entry((row.subnet, row.epoch, row.owner, row.term)).or_insert(place);
-            *first = place.min(*first);
-        }
-        ended.extend(over.iter().copied());
-        replicas.iter().for_each(|set| take_in(&mut sets, set));
+/// Adds what a voter says later to what it said before, unless it is more then than may be.
+pub(super) fn merge(known: &mut HandedOver, later: HandedOver) {
+    let HandedOver { rows, ended, replicas } = &*known;
+    let (of_rows, of_ended): (BTreeSet<_>, BTreeSet<_>) = (rows.iter().map(key_of).collect(), ended.iter().copied().collect());
+    let of_sets: BTreeSet<_> = replicas.iter().map(|set| (set.replicas.owner, set.number())).collect();
+    let mut merged = known.clone();
+    merged.rows.extend(later.rows.into_iter().filter(|row| !of_rows.contains(&key_of(row))));
+    merged.ended.extend(later.ended.into_iter().filter(|over| !of_ended.contains(over)));
+    merged.replicas.extend(later.replicas.into_iter().filter(|set| !of_sets.contains(&(set.replicas.owner, set.number()))));
+    merged.replicas.truncate(MAX_HANDED_REPLICAS);
+    if size_of_decided(&merged) <= MAX_DECIDED_BYTES {
+        *known = merged;
     }
-    let rows: BTreeSet<_> = places.into_iter().map(|(row, place)| (place, row)).collect();
-    let rows = rows.into_iter().map(|(_, (subnet, epoch, owner, term))| AcceptedRow { subnet, epoch, owner, term }).collect();
-    (HandedOver { rows, ended: ended.into_iter().collect(), replicas: Vec::new() }, sets)
+}
+
+/// Of these words the terms that ended: first what more voters than `may_lie` tell, then in turns one that each voter tells.
+pub(super) fn ended_of(words: &[&HandedOver], may_lie: usize) -> Vec<(AccessPoint, u64)> {
+    let ended: Vec<Vec<_>> = words.iter().map(|word| word.ended.clone()).collect();
+    let mut places: Vec<_> = turns(&ended, may_lie).into_iter().map(|(over, turn)| (turn, over)).collect();
+    places.sort_unstable();
+    places.into_iter().map(|(_, over)| over).collect()
+}
+
+/// Of these words the claims that are taken in, and how many are left out: all that more voters than `may_lie` tell, for one of these does
+/// not lie; and of the others as many as there is `room` for in bytes, in turns one that each voter tells, so that one that lies takes no
+/// more of it than its share. What is `known` takes none. They are in order as those of [`all_of`].
+pub(super) fn rows_of(
+    words: &[&HandedOver],
+    may_lie: usize,
+    mut room: usize,
+    known: impl Fn(&AcceptedRow) -> bool,
+) -> (Vec<AcceptedRow>, usize) {
+    let mut places = BTreeMap::new();
+    let mut in_order = Vec::new();
+    for word in words {
+        let placed = placed(&word.rows);
+        for (row, place) in &placed {
+            let first = places.entry(*row).or_insert(*place);
+            *first = (*first).min(*place);
+        }
+        let mut rows: Vec<_> = placed.into_iter().map(|(row, place)| (place, row)).collect();
+        rows.sort_unstable();
+        in_order.push(rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>());
+    }
+    let mut rows: Vec<_> = turns(&in_order, may_lie).into_iter().map(|(row, turn)| (turn, row)).collect();
+    rows.sort_unstable();
+    let (mut chosen, mut left_out) = (Vec::new(), 0);
+    for (turn, row) in rows {
+        let size = if known(&row_of(row)) { 0 } else { size_of(&row_of(row)) };
+        if turn.is_told_by_few && size > room {
+            left_out += 1;
+            continue;
+        }
+        room = room.saturating_sub(size);
+        chosen.push((turn.is_told_by_few, places.get(&row).copied(), row));
+    }
+    chosen.sort_unstable();
+    (chosen.into_iter().map(|(_, _, row)| row_of(row)).collect(), left_out)
+}
+
+/// When something that voters tell comes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    is_told_by_few: bool,
+    /// Its place among what a voter tells that as many tell.
+    place: usize,
+}
+
+/// When what these voters tell, each in its own order, comes: first what more of them tell than `may_lie`.
+fn turns<T: Ord + Copy>(words: &[Vec<T>], may_lie: usize) -> BTreeMap<T, Turn> {
+    let mut told_by = BTreeMap::new();
+    for word in words {
+        for what in word.iter().copied().collect::<BTreeSet<_>>() {
+            *told_by.entry(what).or_insert(0) += 1;
+        }
+    }
+    let mut turns = BTreeMap::new();
+    for word in words {
+        let mut places = BTreeMap::new();
+        for what in word {
+            let is_told_by_few = told_by.get(what).is_none_or(|by| *by <= may_lie);
+            let turn = Turn { is_told_by_few, place: next_of(&mut places, is_told_by_few) };
+            let first = turns.entry(*what).or_insert(turn);
+            *first = turn.min(*first);
+        }
+    }
+    turns
+}
+
+/// What tells a row apart, in order of subnets.
+type RowKey = (Subnet, u64, AccessPoint, u64);
+
+fn key_of(row: &AcceptedRow) -> RowKey {
+    (row.subnet, row.epoch, row.owner, row.term)
+}
+
+fn row_of((subnet, epoch, owner, term): RowKey) -> AcceptedRow {
+    AcceptedRow { subnet, epoch, owner, term }
+}
+
+/// Each of a voter's rows with its place among those of its subnet, and among those of its owner.
+fn placed(rows: &[AcceptedRow]) -> BTreeMap<RowKey, (usize, usize)> {
+    let (mut of_subnets, mut of_owners, mut places) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    for row in rows {
+        let place = (next_of(&mut of_subnets, row.subnet), next_of(&mut of_owners, row.owner));
+        places.entry(key_of(row)).or_insert(place);
+    }
+    places
 }
 
 /// Which one of its kind this is, from 0.

@@ -62,8 +62,10 @@ pub(super) struct Standing {
     pub(super) installed: u64,
     /// The same until what the voters before the last such list had decided was stored here in this life; 0 if none was.
     pub(super) installed_before: u64,
-    /// Whether this access point voted by the list before the present one, and a quorum of this is no smaller.
-    pub(super) stays: bool,
+    /// Whether this access point voted by the list before the present one until that was replaced.
+    pub(super) voted_before: bool,
+    /// Whether the present list followed the one before at once because a voter leaves.
+    pub(super) hurried: bool,
     /// Members that an operator declared lost.
     pub(super) lost: BTreeSet<AccessPoint>,
     /// Voters that left for good.
@@ -113,6 +115,8 @@ pub(super) struct UnderWay {
     pub(super) brought: BTreeMap<AccessPoint, Moment>,
     /// A list by which this access point may vote once it has heard enough of those that voted before.
     pub(super) installing: Option<Installing>,
+    /// The number of a list, and since when it is known here that the voters before have chosen it: they decide nothing by theirs any more.
+    pub(super) chosen: Option<(u64, Moment)>,
     /// A term that is being stored.
     pub(super) next_term: Option<u64>,
     /// Claims of ours that enough voters have accepted.
@@ -142,7 +146,8 @@ pub(crate) struct Voting {
 impl Voting {
     /// Restores it from its records. `sole` is whether the process before with this key surely has ended.
     pub(crate) fn new(times: Times, networks: Networks, start: Now, incarnation: u64, sole: bool, stored: &[(Vec<u8>, Vec<u8>)]) -> Voting {
-        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars, replicas, contested } = Restored::read(stored);
+        let restored = Restored::read(stored);
+        let Restored { lists, term, rows, ended, ballot, installed, lost, processes, liars, replicas, contested, installing } = restored;
         let now = start.moment;
         // The instant of its start, by both clocks, tells it apart from any other process.
         let number = (start.wall.0 << 24 ^ now.0).max(1);
@@ -150,6 +155,7 @@ impl Voting {
         let ended_before = if sole { before.last } else { [0, 0] };
         let lists = Lists::restored(lists);
         let resumed = lists.number() > 0;
+        let installing = installing.filter(|list| list.number > installed && list.number >= lists.number());
         let sole = sole && before.sure;
         Voting {
             times,
@@ -164,7 +170,8 @@ impl Voting {
                 confirmation: Confirmation::new(now, resumed),
                 installed,
                 installed_before: 0,
-                stays: false,
+                voted_before: false,
+                hurried: false,
                 lost,
                 left: BTreeSet::new(),
                 liars,
@@ -175,7 +182,7 @@ impl Voting {
             },
             networks,
             own: Own::default(),
-            under_way: UnderWay::default(),
+            under_way: UnderWay { installing: installing.map(|list| Installing::new(now, list)), ..UnderWay::default() },
         }
     }
 
@@ -455,7 +462,8 @@ impl Voting {
                 let mut records: Vec<_> = votes.settled.into_iter().map(records::not_contested).collect();
                 if votes.forgets {
                     self.standing.installed = 0;
-                    records.push(records::installed(0));
+                    self.under_way.installing = None;
+                    records.extend([records::installed(0), records::not_installing()]);
                 }
                 self.store(cx, records, Vec::new());
                 if votes.begins {
@@ -648,14 +656,21 @@ impl Voting {
     }
 
     /// Whether the present list has been in force for long enough to be followed by one of these voters. Each change may give all owners
-    /// their full time again before anybody may take over from them, so lists that follow each other at once would keep the subnets of the dead
-    /// from everybody. Only who does not vote any more is taken off at once.
+    /// their full time again before anybody may take over from them, so lists that follow each other at once would keep the subnets of the
+    /// dead from everybody. Only who does not vote any more is taken off at once; and as voters may say ever again that they leave, one
+    /// list at most follows at once because of those that do.
     fn is_timely(&self, now: Moment, list: &VoterList, next: &[AccessPoint]) -> bool {
-        let Standing { lost, left, liars, .. } = &self.standing;
-        let is_out = |who: &AccessPoint| lost.contains(who) || left.contains(who) || liars.contains_key(who) || self.leaves(who);
+        let leaves = |who: &AccessPoint| self.standing.left.contains(who) || self.leaves(who);
+        let is_rid_of_leavers = !self.standing.hurried && list.voters.iter().any(|voter| !next.contains(voter) && leaves(voter));
+        self.need_not_wait(now, list, next) || is_rid_of_leavers
+    }
+
+    /// Whether a list of these voters may follow the present one whoever leaves.
+    pub(super) fn need_not_wait(&self, now: Moment, list: &VoterList, next: &[AccessPoint]) -> bool {
+        let Standing { lost, liars, adopted_at, .. } = &self.standing;
+        let is_out = |who: &AccessPoint| lost.contains(who) || liars.contains_key(who);
         // Since when it is in force is not known of a list that was known at the start.
-        let known_since_start = self.standing.adopted_at == self.process.started;
-        let settled = known_since_start || now.since(self.standing.adopted_at) >= 2 * self.times.patience();
+        let settled = *adopted_at == self.process.started || now.since(*adopted_at) >= 2 * self.times.patience();
         settled || list.voters.len() < plan::MIN_VOTERS || list.voters.iter().any(|voter| !next.contains(voter) && is_out(voter))
     }
 

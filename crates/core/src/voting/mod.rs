@@ -15,8 +15,8 @@
 //! that term again. Any two quorums of a list share a voter, and of several processes with its key only one votes ([`process`]). So when a
 //! quorum has accepted the claim, the lease before it has run out. From one list to the next: a voter that accepts the next list votes no
 //! more by the present one, the next begins with what a quorum of the present one had accepted, and ends no lease until every lease of
-//! before has run out. A voter of both knows of leases what it knew before; if a quorum of the next list is as large as one of the present
-//! one, such voters are enough to tell which leases have run out.
+//! before has run out. A voter of both knows of leases what it knew before; if quorums of both lists are so large that any two share voters
+//! of before, such voters are enough to tell which leases have run out.
 
 mod answers;
 pub(crate) mod asker;

@@ -132,7 +132,7 @@ pub(crate) struct Proposals {
 }
 
 /// How many of so many voters may lie. The only one is believed.
-fn may_lie(voters: usize) -> usize {
+pub(super) fn may_lie(voters: usize) -> usize {
     if voters < 2 { 0 } else { ((voters - 1) / 3).max(1) }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     asker::Asker,
+    handed_over::{self, MAX_DECIDED_BYTES},
     installing::Installing,
     machine::{Durable, Others, Voting},
     records::{self, VotingRecord},
@@ -18,12 +19,15 @@ use nearcrawl_model::{
     time::Millis,
     vote::{
         AcceptedOwner, Ballot, BallotAnswer, BallotRequest, HandedOver, MAX_PROPOSED, Renewal, Renewed, SignedList, SignedPart,
-        SignedReplicas, Vote, Voted, VoterList, sign_accepted, sign_installed,
+        SignedReplicas, Vote, Voted, VoterList, liars_borne, sign_accepted, sign_installed,
     },
 };
 
 /// What is counted when what was decided does not fit into the message that would hand it over.
 pub(super) const TOO_MUCH: &str = "changes of the voters' list with more accepted claims than a message holds";
+
+/// What is counted when a voter tells of more that was decided than could be handed on.
+pub(super) const TOO_LONG: &str = "words of voters before that are too long";
 
 /// What no registry gave to one holder is not claimed at once if it is wider than this. Members delegate what is registered, or a part of it, and
 /// where nothing is registered less: whoever claims more keeps addresses from all others that nobody has found a server at.
@@ -353,31 +357,77 @@ impl Voting {
             cx.refuse("voter lists that are not agreed on");
             return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::OtherList(number))));
         }
-        let stays = if next { self.stays_voter(cx.now.moment, cx.me, list) } else { self.standing.stays };
+        if next && self.under_way.chosen.is_none_or(|(chosen, _)| chosen != list.number) {
+            self.under_way.chosen = Some((list.number, cx.now.moment));
+        }
+        let voted = if next { self.votes_by_present(cx.now.moment, cx.me) } else { self.standing.voted_before };
         let mut records = Vec::new();
         // Once is enough: what comes later is no decision of the voters before.
         if self.standing.installed < list.number {
-            if !stays {
-                return self.brought(cx, others, (asker, from), list, before);
+            let last = self.lists.get(list.number - 1);
+            if voted && last.is_some_and(|last| list.quorum() >= last.quorum()) {
+                self.voter.take_in_replicas(&before.replicas, &mut records);
+                self.standing.installed_before = self.standing.installed;
+            } else if voted
+                && liars_borne(list.voters.len()) == 0
+                && self.is_word_of_all(from, signed, &before)
+                && self.voter.has_room_for(&before, others.register)
+            {
+                // It knows what it decided itself, and by the proposer what those did who accepted the list: of them one is in each quorum
+                // of before, as their signatures prove. A proposer that lies hides nothing where five follow seven unless it is one of the
+                // five, as any three of these share a voter with each quorum of seven. Of five, and of fewer, none may lie in any case.
+                self.take_in_decided(cx, others, list, &[&before], &mut records);
+            } else {
+                return self.brought(cx, others, (asker, from), signed, before);
             }
-            self.voter.take_in_replicas(&before.replicas, &mut records);
-            self.standing.installed_before = self.standing.installed;
         }
-        self.note_installed(cx, list, Some(asker), &before.replicas, records);
+        self.note_installed(cx, list, [asker], &before.replicas, records);
+    }
+
+    /// Whether this is what all that accepted a list told its proposer, as that says: who brings it later does not have the same, and
+    /// brings the signatures of voters of the list with it.
+    fn is_word_of_all(&self, from: AccessPoint, signed: &SignedList, before: &HandedOver) -> bool {
+        let chosen = |last: &VoterList| signed.is_chosen_by(&signed.accepted_by(last), last, &self.standing.lost);
+        from == signed.ballot.proposer
+            && !self.standing.liars.contains_key(&from)
+            && signed.installed.is_empty()
+            && handed_over::size_of_decided(before) <= MAX_DECIDED_BYTES
+            && self.lists.get(signed.list.number.saturating_sub(1)).is_some_and(chosen)
     }
 
     /// A voter brought what was decided before a list by which this access point did not vote yet, nor by the one before. It is one word among
     /// those that it takes: the others are asked.
-    fn brought(&mut self, cx: &mut Context, others: Others<'_>, (asker, from): (Asker, AccessPoint), list: &VoterList, before: HandedOver) {
+    fn brought(
+        &mut self,
+        cx: &mut Context,
+        others: Others<'_>,
+        (asker, from): (Asker, AccessPoint),
+        signed: &SignedList,
+        before: HandedOver,
+    ) {
         if self.standing.liars.contains_key(&from) {
             return self.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::Noted)));
         }
+        let (now, list) = (cx.now.moment, &signed.list);
         let known = self.under_way.installing.take().filter(|known| known.list() == list);
-        let mut installing = known.unwrap_or_else(|| Installing::new(cx.now.moment, list.clone()));
-        installing.told(from, before);
-        let waited = installing.waits(asker);
+        if known.is_none() {
+            // The next process of this access point goes on with it, as it may be brought to it by nobody.
+            self.store(cx, vec![records::installing(list)], Vec::new());
+        }
+        let mut installing = known.unwrap_or_else(|| Installing::new(now, list.clone()));
+        if handed_over::size_of_decided(&before) > MAX_DECIDED_BYTES {
+            cx.refuse(TOO_LONG);
+        } else {
+            if self.is_word_of_all(from, signed, &before)
+                && let Some(last) = self.lists.get(list.number - 1)
+            {
+                installing.told_for(signed.accepted_by(last));
+            }
+            installing.told(now, from, before);
+        }
+        let earlier = installing.waits(from, asker);
         self.under_way.installing = Some(installing);
-        if let Some(earlier) = waited {
+        if let Some(earlier) = earlier {
             self.answer(cx, earlier, Response::Ballot(Box::new(BallotAnswer::Noted)));
         }
         self.go_on_installing(cx, others);
@@ -388,17 +438,20 @@ impl Voting {
         &mut self,
         cx: &mut Context,
         list: &VoterList,
-        asker: Option<Asker>,
+        askers: impl IntoIterator<Item = Asker>,
         sets: &[SignedReplicas],
         mut records: Vec<VotingRecord>,
     ) {
+        let waited = self.under_way.installing.take_if(|installing| installing.list() == list);
+        records.extend(waited.as_ref().map(|_| records::not_installing()));
+        let askers = askers.into_iter().chain(waited.into_iter().flat_map(Installing::into_askers));
         let signature = sign_installed(list, &cx.key);
         self.standing.installed = self.standing.installed.max(list.number);
         records.push(records::installed(self.standing.installed));
         // Of what was told that is stored which was taken in: the rest may be forged.
         let taken_in = sets.iter().filter(|set| self.voter.replicas_of(&set.replicas.owner) == Some(*set));
         let mut then: Vec<_> = taken_in.map(|set| Durable::Replicas(set.replicas.owner, set.number())).collect();
-        then.extend(asker.map(|asker| Durable::Answer(asker, Response::Ballot(Box::new(BallotAnswer::Installed(signature))))));
+        then.extend(askers.map(|asker| Durable::Answer(asker, Response::Ballot(Box::new(BallotAnswer::Installed(signature.clone()))))));
         self.store(cx, records, then);
     }
 

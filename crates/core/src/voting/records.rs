@@ -64,6 +64,7 @@ enum Key {
     DoubleVote(AccessPoint),
     Replicas(AccessPoint),
     Contested(AccessPoint),
+    Installing,
 }
 
 /// All records, as they were read.
@@ -84,6 +85,8 @@ pub(crate) struct Restored {
     pub(crate) replicas: Vec<SignedReplicas>,
     /// Voters that knew of another process with our key.
     pub(crate) contested: BTreeSet<AccessPoint>,
+    /// The list that was brought and by which this access point has not voted yet.
+    pub(crate) installing: Option<VoterList>,
 }
 
 /// The lists of voters among the records of a state directory, for commands that only look: number and voters, in order.
@@ -109,6 +112,7 @@ impl Restored {
                 Key::Replicas(_) => restored.replicas.extend(decode(value)),
                 Key::Contested(who) => drop(restored.contested.insert(who)),
                 Key::Processes => restored.processes = decode(value),
+                Key::Installing => restored.installing = decode(value),
             }
         }
         restored.lists.sort_by_key(|signed| signed.list.number);
@@ -161,6 +165,16 @@ pub(crate) fn ballot(state: &BallotState) -> VotingRecord {
 /// The record that what the voters before had decided is stored here.
 pub fn installed(number: u64) -> VotingRecord {
     record(Key::Installed, &number)
+}
+
+/// The record that a list was brought by which this access point will vote when it has heard what was decided before. Whose disk was lost
+/// since it voted by that list has none.
+pub(crate) fn installing(list: &VoterList) -> VotingRecord {
+    record(Key::Installing, list)
+}
+
+pub(crate) fn not_installing() -> VotingRecord {
+    VotingRecord { key: encode(&Key::Installing), value: None }
 }
 
 pub(crate) fn double_vote(proof: &DoubleVote) -> VotingRecord {

@@ -13,6 +13,7 @@ mod networks;
 mod process;
 mod random;
 mod replicas;
+mod sizes;
 mod told;
 mod voters;
 mod world;

@@ -5,6 +5,7 @@
 //!
 //! * who voted by the list before takes in nothing else, if a quorum of the next list is no smaller. A quorum of the next list all of
 //!   which did so is one of the list before: one of it decided itself whatever a quorum of before decided. Of any other quorum one was told;
+//! * what more voters tell than may lie is believed; of the rest each voter has its share of what could be handed on;
 //! * who must believe it believes nothing that could not be mended: epochs and terms so far ahead that no later one could follow are left
 //!   out, and one owner takes no more room than it may by votes. What it believes wrongly costs an owner one term of its lease, or keeps a
 //!   subnet from others until its claim counts as withdrawn.
@@ -12,6 +13,7 @@
 use crate::{
     ownership::register::Register,
     voting::{
+        handed_over::{MAX_DECIDED_BYTES, size_of},
         lease::MAX_TERMS_SKIPPED,
         records::{self, StoredRow, VotingRecord},
         rows::{MAX_OF_SUBNET, Row},
@@ -57,13 +59,25 @@ impl Voter {
         }
     }
 
+    /// Whether this claim is published, or known here to be accepted.
+    pub(super) fn knows(&self, row: &AcceptedRow, register: &Register) -> bool {
+        is_published(register, row) || self.rows.of(&row.subnet).iter().any(|known| known.stored.row == *row)
+    }
+
+    /// Whether all of this could still be handed on with what was decided here.
+    pub(super) fn has_room_for(&self, before: &HandedOver, register: &Register) -> bool {
+        let new: usize = before.rows.iter().filter(|row| !self.knows(row, register)).map(size_of).sum();
+        let ended: usize = before.ended.iter().filter(|(who, _)| !self.ended.contains_key(who)).map(size_of).sum();
+        self.decided_bytes().saturating_add(new).saturating_add(ended) <= MAX_DECIDED_BYTES
+    }
+
     /// Whether this claim may have been accepted. It stands beside what was accepted here and what else is told, also at other epochs: one
     /// that is invented does not make another one forgotten.
     fn take_in_row(&mut self, now: Moment, row: &AcceptedRow, register: &Register, records: &mut Vec<VotingRecord>) -> bool {
-        let known = self.rows.of(&row.subnet);
-        if known.iter().any(|known| known.stored.row == *row) || is_published(register, row) {
+        if self.knows(row, register) {
             return true;
         }
+        let known = self.rows.of(&row.subnet);
         let published = register.latest(&row.subnet).map_or(0, |held| held.claim.epoch);
         let last = known.iter().filter(|known| known.stored.process != 0).map(|known| known.stored.row.epoch).max().unwrap_or(0);
         let likely = 1..=published.max(last).saturating_add(MAX_TOLD_AHEAD).min(MAX_EPOCH);

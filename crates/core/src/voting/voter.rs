@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const MAX_HEARD: usize = 16_384;
 
 /// For how long an accepted claim is kept at least: by then it was published and every member has heard of it.
-const KEPT_FOR: Millis = 600_000;
+pub(super) const KEPT_FOR: Millis = 600_000;
 
 /// After which time without publication the owner is asked whether it still means to publish.
 const REPORTED_AFTER: Millis = 20_000;
@@ -121,13 +121,12 @@ impl Voter {
         self
     }
 
-    /// From now on another list is voted by: every lease of before is given its full time. That counts from when its owner was heard last if
-    /// this voter `knows_leases` of before: then each quorum of such voters shares one with each that renewed a lease.
-    pub(crate) fn list_changed(&mut self, now: Moment, knows_leases: bool) {
+    /// From now on another list is voted by: every lease of before is given its full time. That counts from this moment on, at which none
+    /// of them could be renewed any more; or from when its owner was heard last, if none is given, as this voter knows the leases of
+    /// before: then each quorum of such voters shares one with each that renewed a lease.
+    pub(crate) fn list_changed(&mut self, now: Moment, watches_from: Option<Moment>) {
         self.since = now;
-        if !knows_leases {
-            self.watches_since = now;
-        }
+        self.watches_since = watches_from.map_or(self.watches_since, |from| from.max(self.watches_since));
     }
 
     /// An owner asks for its lease to be renewed. `votes` is whether renewing is ours to do; the owner is noted in any case.
@@ -164,7 +163,9 @@ impl Voter {
             None if self.heard.len() >= MAX_HEARD && !self.forget_longest_silent(now) => return Renewed::Changing,
             None => (now, now),
         };
-        let Renewal { term, incarnation, process, installed, leaving, .. } = *renewal;
+        let Renewal { term, incarnation, process, installed, .. } = *renewal;
+        // Who leaves does so until its process ends: owners choose other replicas, and voters another list, at its word.
+        let leaving = renewal.leaving || known.is_some_and(|heard| heard.leaving && heard.process == process);
         self.heard.insert(from, Heard { term, incarnation, process, since, last, installed, leaving });
         Renewed::Granted(Box::new(Grant { unpublished: self.unpublished(now, from, register), ..Grant::default() }))
     }
@@ -658,7 +659,7 @@ mod tests {
         // Another process of the fourth does not know what the one before published.
         voter.renew(Moment(4_000_000), point(4), &Renewal { process: 2, ..renewal(1) }, &register);
         voter.withdraw(point(4), 2, &[(subnet, 4)], &mut Vec::new());
-        voter.list_changed(Moment(4_000_001), false);
+        voter.list_changed(Moment(4_000_001), Some(Moment(4_000_001)));
         voter.tidy(Moment(4_900_000), true, &register, &mut Vec::new());
         assert_eq!(judge(&mut voter, 5, 5), [1, 2, 4]);
     }
@@ -680,6 +681,21 @@ mod tests {
         assert_eq!(judge(60_000), Err(Refusal::Owned));
         assert_eq!(judge(96_000), Ok(()), "the lease before is over");
         assert_eq!(judge(96_001), Ok(()), "it was accepted here");
+    }
+
+    #[test]
+    fn who_says_that_it_leaves_does_so_until_another_process_takes_its_place() {
+        let (mut voter, register) =
+            (Voter::new(Times::of(&RosterConfig::default()), Moment(0), BTreeMap::new(), BTreeMap::new()), Register::default());
+        let mut leaves = |now, renewal: Renewal| {
+            assert!(matches!(voter.renew(Moment(now), OWNER, &renewal, &register), Renewed::Granted(_)));
+            voter.heard_of(&OWNER).unwrap().leaving
+        };
+        assert!(!leaves(0, renewal(1)));
+        assert!(leaves(13_000, Renewal { leaving: true, ..renewal(1) }));
+        assert!(leaves(26_000, renewal(1)), "it is the same process");
+        assert!(leaves(500_000, renewal(1)));
+        assert!(!leaves(501_000, Renewal { process: 2, incarnation: 2, ended: [1, 0], ..renewal(1) }));
     }
 
     #[test]
@@ -742,7 +758,7 @@ mod tests {
             let (register, mut records) = (Register::default(), Vec::new());
             voter.renew(Moment(0), OWNER, &renewal(1), &register);
             assert_eq!(judge(&mut voter, Moment(0), &claim(OWNER, 1)), Ok(()));
-            voter.list_changed(Moment(30_000), knows);
+            voter.list_changed(Moment(30_000), (!knows).then_some(Moment(30_000)));
             // What another voter says to have ended counts from the change in any case.
             voter.take_in(Moment(30_000), &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &register, &mut records);
             let over = Moment(since).after(voter.times.patience());
@@ -762,7 +778,7 @@ mod tests {
         assert_eq!(judge(&mut voter, Moment(0), &claim(OWNER, 1)), Ok(()));
         // One voter was cut off for long and ended the owner's term, which the others renewed until now.
         let changed = Moment(1_000_000);
-        voter.list_changed(changed, false);
+        voter.list_changed(changed, Some(changed));
         voter.take_in(changed, &HandedOver { ended: vec![(OWNER, 1)], ..HandedOver::default() }, &register, &mut records);
         let (known, replicas) = Default::default();
         let renewal = Renewal {

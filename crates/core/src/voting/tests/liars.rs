@@ -74,7 +74,7 @@ fn one_voter_of_three_that_accepts_two_claims_loses_its_vote() {
 
 #[test]
 fn two_voters_of_five_that_accept_two_claims_lose_their_votes() {
-    two_claims_are_accepted(3, 6, 5, 2);
+    two_claims_are_accepted(1, 6, 5, 2);
 }
 
 /// Two voters of seven tell the next list's voters that everything was accepted for them and that the leases of all others have ended, and

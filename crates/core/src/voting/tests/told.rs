@@ -135,7 +135,7 @@ fn a_claim_that_was_accepted_and_kept_secret_takes_no_subnet_when_it_is_publishe
         let secret = Claim { rtt_us: Some(0), ..claim(1, epoch, 1) };
         assert_eq!(judge(&mut voter, 0, &secret, &register), Ok(()));
         voter.withdraw(point(1), 1, &[(secret.subnet, epoch)], &mut Vec::new());
-        voter.list_changed(Moment(MINUTE), true);
+        voter.list_changed(Moment(MINUTE), None);
         voter.tidy(Moment(20 * MINUTE), true, &register, &mut Vec::new());
         let next = claim(1, 1, 2);
         assert_eq!(judge(&mut voter, 21 * MINUTE, &next, &register), Ok(()), "nobody knows of the secret claim any more");

@@ -316,7 +316,7 @@ impl World {
                 _ => none,
             },
             Wish::Answer(_, _, Response::Ballot(answer)) => match answer.as_mut() {
-                BallotAnswer::Accepted(_, before) => Some(before),
+                BallotAnswer::Accepted(_, before) | BallotAnswer::Decided(_, before) => Some(before),
                 _ => none,
             },
             _ => none,
