@@ -5,7 +5,6 @@ use nearcrawl_model::{
     view::counted,
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, net::IpAddr};
 
 /// How much of the hosts of crowded addresses is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,34 +13,10 @@ pub struct InPartCounts {
     pub addresses: u64,
     /// The hosts there.
     pub hosts: u64,
-    /// Of these, the ones that were visited, and are a random sample.
+    /// Of these, the ones that were visited in random order, and stand for those that were not.
     pub sampled: u64,
-    /// The hosts at those addresses where too few were visited to stand for the rest.
+    /// Hosts (among `hosts`) at addresses of which too few were visited to stand for the rest.
     pub not_estimated: u64,
-}
-
-/// Counts them, row by row.
-#[derive(Debug, Default)]
-pub struct InPart {
-    /// Hosts, and those that are in a sample.
-    addresses: BTreeMap<IpAddr, [u64; 2]>,
-}
-
-impl InPart {
-    /// One more row: its address, and the probability with which it is in the sample of the hosts there.
-    pub fn enter(&mut self, address: Option<IpAddr>, inclusion_probability: Option<f64>) {
-        let Some(address) = address.filter(|_| inclusion_probability != Some(1.0)) else { return };
-        let [hosts, sampled] = self.addresses.entry(address).or_default();
-        *hosts += 1;
-        *sampled += u64::from(inclusion_probability.is_some_and(|probability| probability > 0.0));
-    }
-
-    /// The sums over all addresses.
-    pub fn counts(&self) -> InPartCounts {
-        let sum = |part: usize| self.addresses.values().map(|counts| counts[part]).sum();
-        let not_estimated = self.addresses.values().filter(|[_, sampled]| *sampled == 0).map(|[hosts, _]| hosts).sum();
-        InPartCounts { addresses: self.addresses.len() as u64, hosts: sum(0), sampled: sum(1), not_estimated }
-    }
 }
 
 impl InPartCounts {
@@ -60,34 +35,16 @@ impl From<&Estimates> for InPartCounts {
 }
 
 /// The names of what rows of a CSV say of estimates: what the sums come to with the hosts that were not visited. `failures` is what pages
-/// with failures are called.
+/// with failures are called. Behind them: of how many hosts nothing is estimated, and of how many no pages, bytes and failures.
 pub fn estimate_columns(failures: &str) -> Vec<String> {
     let figures = ["servers", "up", "pages", "page_bytes", failures];
     let columns = figures.iter().flat_map(|figure| ["estimated", "margin"].map(|what| format!("{figure}_{what}")));
-    columns.chain(["hosts_not_estimated".to_owned()]).collect()
+    columns.chain(["hosts_not_estimated", "hosts_sums_not_estimated"].map(str::to_owned)).collect()
 }
 
 /// The cells of [`estimate_columns`], in their order.
 pub fn estimate_cells(figures: [Estimate; 5], not_estimated: u64) -> impl Iterator<Item = String> {
-    figures.into_iter().flat_map(|told| [told.estimated, told.margin]).chain([not_estimated]).map(|number| number.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_of_crowded_addresses_are_told_and_others_are_not() {
-        let mut in_part = InPart::default();
-        let at = |address: &str| Some(address.parse().unwrap());
-        in_part.enter(at("192.0.2.1"), Some(1.0));
-        in_part.enter(None, None);
-        assert_eq!((in_part.counts(), in_part.counts().sentence()), (InPartCounts::default(), None));
-        (0..12).for_each(|_| in_part.enter(at("192.0.2.2"), Some(0.1)));
-        (0..108).for_each(|_| in_part.enter(at("192.0.2.2"), None));
-        let said = in_part.counts().sentence();
-        assert_eq!(said.as_deref(), Some("12 of 120 hosts at 1 address with many were visited so far, in random order"));
-        (0..3).for_each(|_| in_part.enter(at("192.0.2.3"), None));
-        assert_eq!(in_part.counts(), InPartCounts { addresses: 2, hosts: 123, sampled: 12, not_estimated: 3 });
-    }
+    let [_, _, pages, ..] = figures;
+    let without = [not_estimated, pages.not_estimated.max(not_estimated)];
+    figures.into_iter().flat_map(|told| [told.estimated, told.margin]).chain(without).map(|number| number.to_string())
 }

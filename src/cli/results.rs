@@ -465,8 +465,8 @@ fn parts(summary: &Summary, rule_sets: Option<&str>, style: Style) -> String {
     let is_told = |dimension: &Dimension| *dimension != Dimension::RuleSet || rule_sets.is_some() || summary.by.len() == 1;
     for (dimension, values) in summary.by.iter().filter(|(dimension, _)| is_told(dimension)) {
         let estimate = |(value, counts): (&String, &Counts)| {
-            let estimate = estimates.servers(*dimension, value);
-            (value.clone(), estimate.map_or_else(|| counts.servers.to_string(), |estimate| estimate.to_string()))
+            let counted = CellEstimates::counted(counts).servers;
+            (value.clone(), estimates.servers(*dimension, value).unwrap_or(&counted).told(estimates.not_estimated))
         };
         let estimated = estimates.by.contains_key(dimension).then(|| (">estimated", values.iter().map(estimate).collect()));
         text += &format!("\n{}", breakdown(dimension.name(), values, estimated.as_slice(), style));

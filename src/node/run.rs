@@ -831,6 +831,9 @@ impl Daemon {
 
     /// A program that is no member asks for servers that a member has on record.
     fn asked_for_rows(&mut self, ticket: Ticket, rows: RowsOf, of: AccessPoint, after: Option<Host>) {
+        if of == self.identity.access_point {
+            self.crawler.prepare_rows();
+        }
         let view = self.crawler.view();
         let response = if of == self.identity.access_point {
             match view.rows(rows, after.as_ref()) {
@@ -928,6 +931,9 @@ impl Daemon {
     }
 
     fn answer(&mut self, query: Query) {
+        if matches!(query, Query::ServerRows { of, .. } if of == self.identity.access_point) {
+            self.crawler.prepare_rows();
+        }
         match self.handler.answer(query, &self.crawler, &self.executor) {
             None => {}
             Some(Action::Handle(event)) => self.hear(event),

@@ -258,6 +258,11 @@ impl Crawler {
         self.report.own_summary(&self.context, &self.crawl)
     }
 
+    /// Brings its own sums up to date, with the estimates that rows of servers speak of: to be done before rows are answered.
+    pub fn prepare_rows(&mut self) {
+        self.report.enter_dirty(&self.context, &self.crawl);
+    }
+
     /// A member says that its totals of this version hold, and asks whether ours do of that version.
     pub(crate) fn totals_compared(&mut self, from: AccessPoint, ticket: Ticket, theirs: u64, ours: u64) {
         self.report.holds(&self.context, from, theirs);
@@ -330,6 +335,7 @@ impl Crawler {
 
     /// A member asks for rows of our servers on behalf of a reader.
     pub(crate) fn rows_wanted(&mut self, ticket: Ticket, of: RowsOf, after: Option<&Host>) {
+        self.prepare_rows();
         let rows = self.view().rows(of, after);
         self.answer(ticket, rows.map_or_else(Response::Refused, Response::ServerRows));
     }

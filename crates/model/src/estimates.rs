@@ -9,7 +9,7 @@ use super::{
     view::counted,
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// The quantile of the normal distribution for an interval that is right in 95 of 100 cases.
@@ -18,13 +18,28 @@ const Z: f64 = 1.96;
 /// The largest number that is taken over from a member: sums of such stay finite.
 const MAX_SUM: f64 = 1e150;
 
+/// The largest skewness of an estimate: that of a mean of numbers of which all but one are alike is not larger.
+const MAX_SKEWNESS: f64 = 1.0;
+
+/// By how much intervals are wider for the skewness of an estimate: so many times as much as by the first term of the expansion of Cornish
+/// and Fisher, and so many times more for each unit of skewness. Samples from a distribution with a long tail show less skewness than it
+/// has.
+const WIDER_FOR_SKEWNESS: [f64; 2] = [2.0, 4.0];
+
+/// Of fewer visited hosts no sum over others is estimated: where few hosts have most of the pages, fewer visited ones often are none of
+/// these.
+pub const MIN_SUMMED: u64 = 30;
+
 /// Fewer hosts than so many say nothing of how far others differ.
 const MIN_SPREAD: u64 = 10;
 
 /// Fewer than so many may all be alike by chance, though others differ.
 const MIN_SURE_SPREAD: u64 = 30;
 
-/// A figure of visited hosts: how many they are, its sum and its sum of squares.
+/// Variances of less than this share of the squared mean are what rounding leaves where all are alike.
+const ROUNDING: f64 = 1e-12;
+
+/// A figure of visited hosts: how many they are, and the sums of its first three powers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sampled {
     /// How many hosts.
@@ -33,57 +48,111 @@ pub struct Sampled {
     pub sum: f64,
     /// The sum of their squares.
     pub squares: f64,
+    /// The sum of their cubes.
+    pub cubes: f64,
+}
+
+/// The mean of a figure of one host, its variance and its third central moment.
+#[derive(Clone, Copy)]
+struct Moments {
+    mean: f64,
+    variance: f64,
+    third: f64,
 }
 
 impl Sampled {
-    fn mean_and_variance(&self) -> (f64, f64) {
+    /// Those of all hosts, as far as these say; of none or one, none.
+    fn moments(&self) -> Moments {
         let n = self.hosts as f64;
-        let mean = self.sum / n;
-        (mean, ((self.squares - n * mean * mean) / (n - 1.0)).max(0.0))
+        let mean = self.sum / n.max(1.0);
+        let variance = ((self.squares - n * mean * mean) / (n - 1.0).max(1.0)).max(0.0);
+        let cubes = self.cubes - 3.0 * mean * self.squares + 2.0 * n * mean * mean * mean;
+        Moments { mean, variance, third: cubes * n / ((n - 1.0) * (n - 2.0)).max(1.0) }
     }
 }
 
-/// The estimate of one sum.
+/// The estimate of one sum. All but the last four add up over strata, which are independent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Estimate {
     /// By how much it differs from what was counted.
     pub more: f64,
     /// Its variance.
     pub variance: f64,
+    /// Its third cumulant, by which an interval is wider where few hosts have much of the sum.
+    #[serde(default)]
+    pub third_cumulant: f64,
+    /// The square of the variance, divided by the degrees of freedom that it was found with (Welch and Satterthwaite); 0 where intervals
+    /// are those of the normal distribution.
+    #[serde(default)]
+    pub variance_squared_per_freedom: f64,
+    /// How much of what was counted is of hosts that were not visited: the estimate stands in place of it.
+    #[serde(default)]
+    pub counted_unvisited: f64,
+    /// Hosts of which nothing is said, because too few were visited at their address: of these there is only what was counted.
+    #[serde(default)]
+    pub not_estimated: u64,
     /// What was counted and `more`, rounded. Set by who answers.
     #[serde(default)]
     pub estimated: u64,
     /// Half the width of the 95 % interval, rounded up. Set by who answers.
     #[serde(default)]
     pub margin: u64,
+    /// The low end of the interval: `margin` less than `estimated`, but not less than was counted of visited hosts. Set by who answers.
+    #[serde(default)]
+    pub low: u64,
+    /// The high end of the interval. Set by who answers.
+    #[serde(default)]
+    pub high: u64,
 }
 
 /// What is told is finite: [`Estimates::is_tellable`].
 impl Eq for Estimate {}
 
-impl fmt::Display for Estimate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ± {}", self.estimated, self.margin)
-    }
+/// The quantile of Student's distribution for an interval that is right in 95 of 100 cases, by the inverse of its degrees of freedom: the
+/// first terms of the expansion of Cornish and Fisher. With nine degrees or more the error is below 0.001.
+fn student(per_freedom: f64) -> f64 {
+    let (z, k) = (Z, per_freedom.min(0.2));
+    let first = (z.powi(3) + z) / 4.0;
+    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
+    z + k * (first + k * (second + k * third))
 }
 
 impl Estimate {
-    /// Of a stratum of so many hosts of which `sampled` were visited: the estimate of a sum over all of them. Of those visited these are the
-    /// sum and the sum of squares; `counted` is what is in the totals.
-    pub fn of_sum(hosts: u64, sampled: u64, sum: f64, squares: f64, counted: f64) -> Estimate {
+    /// Of `hosts` hosts of which `sampled` were visited, a simple random sample without replacement, by what one host is found to be with
+    /// these degrees of freedom; `sum` is that of those visited, `counted` what is in the totals of all these hosts.
+    fn of_mean((hosts, sampled): (u64, u64), one: Moments, freedom: f64, sum: f64, counted: f64) -> Estimate {
         let (hosts, n) = (hosts as f64, sampled as f64);
-        let mean = sum / n;
-        let variance = ((squares - n * mean * mean) / (n - 1.0)).max(0.0);
-        Estimate { more: hosts * mean - counted, variance: hosts * hosts * (1.0 - n / hosts) * variance / n, ..Estimate::default() }
+        let rest = 1.0 - n / hosts;
+        let variance = (hosts * hosts * rest * one.variance / n).max(0.0);
+        Estimate {
+            more: hosts * sum / n - counted,
+            variance,
+            third_cumulant: hosts.powi(3) * rest * (rest - n / hosts) * one.third / (n * n),
+            variance_squared_per_freedom: variance * variance / freedom,
+            counted_unvisited: counted - sum,
+            ..Estimate::default()
+        }
+    }
+
+    /// Of a stratum of so many hosts of which some were visited: the estimate of a sum over all of them; `counted` is what is in the
+    /// totals. Where all that were visited are alike, others may differ: the error is as if one of them did.
+    pub fn of_sum(hosts: u64, sample: &Sampled, counted: f64) -> Estimate {
+        let mut one = sample.moments();
+        let differs = one.mean.max(1.0);
+        if one.variance <= ROUNDING * differs * differs {
+            one = Moments { variance: differs * differs / sample.hosts as f64, third: 0.0, ..one };
+        }
+        Estimate::of_mean((hosts, sample.hosts), one, sample.hosts as f64 - 1.0, sample.sum, counted)
     }
 
     /// The same of how many hosts have a property that `having` of those visited have. The error is that of a share with two more hosts that
     /// have it and two that have not (Agresti and Coull): without them it would be too small where few or almost all have it.
     pub fn of_share(hosts: u64, sampled: u64, having: u64, counted: u64) -> Estimate {
-        let (hosts, n, having) = (hosts as f64, sampled as f64, having as f64);
-        let share = (having + 2.0) / (n + 4.0);
+        let share = (having as f64 + 2.0) / (sampled as f64 + 4.0);
+        let (hosts, n, having, counted) = (hosts as f64, sampled as f64, having as f64, counted as f64);
         let variance = hosts * hosts * (1.0 - n / hosts) * share * (1.0 - share) / (n - 1.0);
-        Estimate { more: hosts * having / n - counted as f64, variance, ..Estimate::default() }
+        Estimate { more: hosts * having / n - counted, variance, counted_unvisited: counted - having, ..Estimate::default() }
     }
 
     /// Of a number that is known, of which `counted` is in the totals.
@@ -91,45 +160,82 @@ impl Estimate {
         Estimate { more: number as f64 - counted as f64, ..Estimate::default() }
     }
 
-    /// Of a sum over those hosts of a stratum that have a property which is not known of a host before it is visited, as `having` of those
-    /// visited do: these are their sum and sum of squares, and `counted` is what is in the totals. The error is that of their number, as in
-    /// [`Estimate::of_share`], together with that of their mean, and as much wider as Student's distribution is than the normal one. The spread
-    /// of few says nothing: then it is that of all visited. That of some more is taken for no smaller than that.
-    pub fn of_part(hosts: u64, having: &Sampled, visited: &Sampled, counted: f64) -> Estimate {
-        let (hosts, n) = (hosts as f64, visited.hosts as f64);
-        let spread = if having.hosts < MIN_SPREAD { visited } else { having };
-        let (mut mean, mut variance) = spread.mean_and_variance();
-        if (MIN_SPREAD..MIN_SURE_SPREAD).contains(&having.hosts) {
-            let of_all = visited.mean_and_variance();
-            (mean, variance) = (mean.max(of_all.0), variance.max(of_all.1));
-        }
-        let wider = 1.0 + (Z * Z + 1.0) / (2.0 * (spread.hosts as f64 - 1.0));
-        let share = (having.hosts as f64 + 2.0) / (n + 4.0);
-        let of_one = share * (1.0 - share) * mean * mean + share * variance;
-        let variance = (hosts * hosts * (1.0 - n / hosts) * of_one * wider / (n - 1.0)).max(0.0);
-        Estimate { more: hosts * having.sum / n - counted, variance, ..Estimate::default() }
+    /// Of so many hosts of which too few were visited to say anything.
+    pub fn none(hosts: u64) -> Estimate {
+        Estimate { not_estimated: hosts, ..Estimate::default() }
     }
 
-    /// In words: the number alone if it is certain; where nothing is said of some hosts it may be more.
+    /// Of a sum over those hosts of a stratum that have a property which is not known of a host before it is visited, as `having` of those
+    /// visited do; `counted` is what is in the totals. The error is that of their number, as in [`Estimate::of_share`], together with that
+    /// of their mean. The spread of few says nothing: then it is that of all visited. That of some more is taken for no smaller than that.
+    pub fn of_part(hosts: u64, having: &Sampled, visited: &Sampled, counted: f64) -> Estimate {
+        let n = visited.hosts as f64;
+        let spread = if having.hosts < MIN_SPREAD { visited } else { having };
+        let Moments { mut mean, mut variance, mut third } = spread.moments();
+        if (MIN_SPREAD..MIN_SURE_SPREAD).contains(&having.hosts) {
+            let of_all = visited.moments();
+            (mean, variance, third) = (mean.max(of_all.mean), variance.max(of_all.variance), third.max(of_all.third));
+        }
+        // A host without the property adds nothing.
+        let share = (having.hosts as f64 + 2.0) / (n + 4.0);
+        let (square, cube) = (variance + mean * mean, third + 3.0 * mean * variance + mean.powi(3));
+        let one = Moments {
+            mean: share * mean,
+            variance: (share * (1.0 - share) * mean * mean + share * variance) * n / (n - 1.0),
+            third: share * cube - 3.0 * share * share * mean * square + 2.0 * (share * mean).powi(3),
+        };
+        Estimate::of_mean((hosts, visited.hosts), one, spread.hosts as f64 - 1.0, having.sum, counted)
+    }
+
+    /// In words: the number alone if it is certain, else with its interval; where nothing is said of some hosts, as of so many at least, it
+    /// may be more.
     pub fn told(&self, not_estimated: u64) -> String {
-        let told = if self.variance == 0.0 { self.estimated.to_string() } else { self.to_string() };
-        if not_estimated > 0 { format!("{told} or more") } else { told }
+        let Estimate { estimated, margin, low, high, .. } = self;
+        let told = if *margin == 0 {
+            estimated.to_string()
+        } else if estimated.checked_sub(*margin) == Some(*low) {
+            format!("{estimated} ± {margin}")
+        } else {
+            format!("{estimated} ({low} to {high})")
+        };
+        if not_estimated.max(self.not_estimated) > 0 { format!("{told} or more") } else { told }
     }
 
     /// Adds another stratum's.
     pub fn add(&mut self, other: &Estimate) {
         self.more += other.more;
         self.variance += other.variance;
+        self.third_cumulant += other.third_cumulant;
+        self.variance_squared_per_freedom += other.variance_squared_per_freedom;
+        self.counted_unvisited += other.counted_unvisited;
+        self.not_estimated = self.not_estimated.saturating_add(other.not_estimated);
     }
 
-    /// Says what it comes to beside what was counted.
+    /// Says what they come to beside what was counted, which is the least that it can be, but for what was counted of hosts not visited.
     pub fn settle(&mut self, counted: u64) {
-        self.estimated = (counted as f64 + self.more).round().max(0.0) as u64;
-        self.margin = (Z * self.variance.sqrt()).ceil() as u64;
+        let least = (counted as f64 - self.counted_unvisited).round().max(0.0) as u64;
+        self.estimated = ((counted as f64 + self.more).round().max(0.0) as u64).max(least);
+        self.margin = self.half_width().ceil() as u64;
+        self.low = self.estimated.saturating_sub(self.margin).max(least);
+        self.high = self.estimated.saturating_add(self.margin);
+    }
+
+    /// Half the width of the 95 % interval: Student's, wider for skewness.
+    fn half_width(&self) -> f64 {
+        if self.variance <= 0.0 {
+            return 0.0;
+        }
+        let error = self.variance.sqrt();
+        let quantile = student(self.variance_squared_per_freedom / (self.variance * self.variance));
+        let skewness = (self.third_cumulant.abs() / (self.variance * error)).min(MAX_SKEWNESS);
+        let [first, second] = WIDER_FOR_SKEWNESS;
+        error * (quantile + (2.0 * quantile * quantile + 1.0) / 6.0 * skewness * (first + second * skewness))
     }
 
     fn is_tellable(&self) -> bool {
-        self.more.abs() <= MAX_SUM && (0.0..=MAX_SUM).contains(&self.variance)
+        let Estimate { more, variance, third_cumulant, variance_squared_per_freedom, counted_unvisited, .. } = self;
+        [more, third_cumulant, counted_unvisited].iter().all(|sum| sum.abs() <= MAX_SUM)
+            && [variance, variance_squared_per_freedom].iter().all(|sum| (0.0..=MAX_SUM).contains(*sum))
     }
 }
 
@@ -159,9 +265,22 @@ impl CellEstimates {
         estimates
     }
 
-    /// One of them in words: the number alone if it is certain; where nothing is said of some hosts it may be more.
+    /// Of hosts of which too few were visited to say anything, of which so many are counted; `is_known`: whether it is known of a host
+    /// before a visit that it is in this cell.
+    pub fn none(hosts: u64, counted: u64, is_known: bool) -> CellEstimates {
+        let none = Estimate::none(hosts);
+        let servers = if is_known { Estimate::certain(hosts, counted) } else { none };
+        CellEstimates { servers, up: none, pages: none, page_bytes: none, detected_failures: none, not_estimated: hosts }
+    }
+
+    /// Whether anything is said of hosts that were not visited.
+    pub fn is_any(&self) -> bool {
+        self.up.variance > 0.0
+    }
+
+    /// One of them in words, as [`Estimate::told`].
     pub fn told(&self, of: impl Fn(&CellEstimates) -> Estimate) -> String {
-        of(self).told(self.not_estimated)
+        of(self).told(0)
     }
 
     /// Adds those of another stratum.
@@ -253,26 +372,34 @@ impl Estimates {
         }
     }
 
+    /// Of an address with so many hosts of which too few were visited to say anything.
+    pub fn none(hosts: u64) -> Estimates {
+        let none = Estimate::none(hosts);
+        Estimates { addresses: 1, hosts, not_estimated: hosts, up: none, pages: none, page_bytes: none, ..Estimates::default() }
+    }
+
     /// What the sums come to, in words; none if nothing is estimated.
     pub fn totals(&self) -> Option<String> {
         let Estimates { hosts, not_estimated, up, pages, page_bytes, .. } = self;
+        let [up, pages, page_bytes] = [up, pages, page_bytes].map(|estimate| estimate.told(*not_estimated));
         (not_estimated < hosts).then(|| format!("{up} servers up, {pages} pages, {page_bytes} bytes of pages"))
     }
 
     /// What was estimated, from what, in words; none if all is counted.
     pub fn sentence(&self) -> Option<String> {
-        let Estimates { addresses, hosts, sampled, not_estimated, .. } = self;
+        let Estimates { addresses, hosts, sampled, not_estimated, pages, .. } = self;
         let places = format!(
             "{} at {} with many",
             counted(*hosts, "host"),
             if *addresses == 1 { "1 address".to_owned() } else { format!("{addresses} addresses") }
         );
-        let so_far = match not_estimated {
-            0 => format!("{sampled} of {places} were visited so far, in random order"),
-            rest => {
-                format!("{sampled} of {places} were visited so far, in random order; nothing is estimated of {rest} where too few were")
-            }
-        };
+        let mut so_far = format!("{sampled} of {places} were visited so far, in random order");
+        if *not_estimated > 0 {
+            so_far += &format!("; nothing is estimated of {not_estimated} where too few were");
+        }
+        if let Some(more @ 1..) = pages.not_estimated.checked_sub(*not_estimated) {
+            so_far += &format!("; pages and bytes are not estimated of {more} where fewer than {MIN_SUMMED} were");
+        }
         self.is_any().then(|| self.totals().map_or(so_far.clone(), |totals| format!("estimated: {totals}; {so_far}")))
     }
 
@@ -294,16 +421,53 @@ impl Estimates {
 mod tests {
     use super::*;
 
+    fn sampled(hosts: u64, sum: f64, squares: f64, cubes: f64) -> Sampled {
+        Sampled { hosts, sum, squares, cubes }
+    }
+
+    #[test]
+    fn quantiles_of_student_are_those_of_the_tables() {
+        for (freedom, wanted) in [(9.0, 2.262), (19.0, 2.093), (29.0, 2.045), (149.0, 1.976)] {
+            assert!((student(1.0 / freedom) - wanted).abs() < 1e-3, "{freedom}: {}", student(1.0 / freedom));
+        }
+        assert_eq!(student(0.0), Z);
+    }
+
+    #[test]
+    fn an_interval_is_wider_where_few_hosts_have_much_and_never_goes_below_what_was_counted() {
+        // Of 30 hosts one has 300 pages, the others have one each.
+        let one_large = sampled(30, 329.0, 90_029.0, 27_000_029.0);
+        let mut skewed = Estimate::of_sum(1_000, &one_large, 329.0);
+        let mut even = Estimate { third_cumulant: 0.0, ..skewed };
+        skewed.settle(329);
+        even.settle(329);
+        assert!(skewed.margin > 3 * even.margin, "{skewed:?} {even:?}");
+        assert_eq!((skewed.estimated, skewed.low, skewed.high), (10_967, 329, 10_967 + skewed.margin));
+        assert_eq!(skewed.told(0), format!("10967 (329 to {})", skewed.high));
+        // What was counted of those not visited is not sure: none of them is waiting in the end.
+        let mut waiting = Estimate::of_share(1_000, 100, 0, 900);
+        waiting.settle(900);
+        assert_eq!((waiting.estimated, waiting.low), (0, 0));
+        // Where all are alike others may differ.
+        let mut alike = Estimate::of_sum(1_000, &sampled(30, 90.0, 270.0, 810.0), 90.0);
+        alike.settle(90);
+        assert!(alike.estimated == 3_000 && alike.margin > 100, "{alike:?}");
+        let mut none = Estimate::none(50);
+        none.settle(3);
+        assert_eq!((none.estimated, none.told(0).as_str()), (3, "3 or more"));
+    }
+
     #[test]
     fn a_share_and_a_sum_are_those_of_a_sample_without_replacement() {
         let mut up = Estimate::of_share(1_000, 100, 50, 50);
         up.settle(50);
         // 1000 · √(0.9 · 0.25 / 99) · 1.96 = 93.4
         assert_eq!((up.estimated, up.margin), (500, 94));
-        let mut pages = Estimate::of_sum(1_000, 100, 300.0, 1_000.0, 300.0);
+        let mut pages = Estimate::of_sum(1_000, &sampled(100, 300.0, 1_000.0, 3_600.0), 300.0);
         pages.settle(300);
-        // s² = (1000 − 900) / 99; 1000 · √(0.9 · 1.0101 / 100) · 1.96 = 186.9
-        assert_eq!((pages.estimated, pages.margin), (3_000, 187));
+        // s² = (1000 − 900) / 99; 1000 · √(0.9 · 1.0101 / 100) · 1.9843 = 189.2
+        assert_eq!((pages.estimated, pages.margin, pages.low, pages.high), (3_000, 190, 2_810, 3_190));
+        assert_eq!(pages.told(0), "3000 ± 190");
         let mut all = Estimate::of_share(100, 100, 30, 30);
         all.settle(30);
         assert_eq!((all.estimated, all.margin), (30, 0), "nothing is uncertain where all were visited");
@@ -311,22 +475,22 @@ mod tests {
 
     #[test]
     fn a_part_that_few_or_none_of_those_visited_have_is_not_said_to_be_sure() {
-        let visited = Sampled { hosts: 100, sum: 300.0, squares: 1_000.0 };
+        let visited = sampled(100, 300.0, 1_000.0, 3_600.0);
         let all = Estimate::of_part(1_000, &visited, &visited, 300.0);
-        let whole = Estimate::of_sum(1_000, 100, 300.0, 1_000.0, 300.0);
+        let whole = Estimate::of_sum(1_000, &visited, 300.0);
         assert!(all.more == whole.more && (1.0..1.3).contains(&(all.variance / whole.variance)), "{all:?} {whole:?}");
         let mut none = Estimate::of_part(1_000, &Sampled::default(), &visited, 0.0);
         none.settle(0);
-        assert!(none.estimated == 0 && none.margin > 50, "{none}: others may have it");
-        let half = Sampled { hosts: 50, sum: 150.0, squares: 500.0 };
+        assert!(none.estimated == 0 && none.margin > 50, "{none:?}: others may have it");
+        let half = sampled(50, 150.0, 500.0, 1_800.0);
         let mut part = Estimate::of_part(1_000, &half, &visited, 150.0);
         part.settle(150);
-        // 1000 · √(0.9 · (0.25 · 9 + 0.5 · 1.0204) · (1 + 4.8416 / 98) / 99) · 1.96 = 318.1
-        assert_eq!((part.estimated, part.margin), (1_500, 319));
-        let alike = Sampled { hosts: 20, sum: 0.0, squares: 0.0 };
+        // 1000 · √(0.9 · (0.25 · 9 + 0.5 · 1.0204) / 99) · (2.0096 + 1.5128 · 0.0416 · (2 + 4 · 0.0416)) = 339.9
+        assert_eq!((part.estimated, part.margin), (1_500, 340));
+        let alike = sampled(20, 0.0, 0.0, 0.0);
         let mut few = Estimate::of_part(1_000, &alike, &visited, 0.0);
         few.settle(0);
-        assert!(few.estimated == 0 && few.margin > 150, "{few}: others that have it may differ as all do");
+        assert!(few.estimated == 0 && few.margin > 150, "{few:?}: others that have it may differ as all do");
         assert_eq!(Estimate::of_part(100, &half, &Sampled { hosts: 100, ..visited }, 150.0).variance, 0.0, "all were visited");
     }
 
@@ -350,9 +514,21 @@ mod tests {
         assert_eq!(
             sum.sentence().as_deref(),
             Some(
-                "estimated: 26 ± 10 servers up, 0 ± 0 pages, 0 ± 0 bytes of pages; 40 of 500 hosts at 2 addresses with many were visited so far, \
-                 in random order"
+                "estimated: 26 (20 to 36) servers up, 0 pages, 0 bytes of pages; 40 of 500 hosts at 2 addresses with many were visited \
+                 so far, in random order"
             )
+        );
+        // Of 60 of them nothing is known, of 40 others no sums.
+        sum.add(&Estimates::none(60));
+        sum.pages.add(&Estimate::none(40));
+        sum.settle(&counts(20), &told);
+        let said = sum.sentence().unwrap();
+        assert!(said.starts_with("estimated: 26 (20 to 36) or more servers up, 0 or more pages, "), "{said}");
+        assert!(
+            said.ends_with(
+                "nothing is estimated of 60 where too few were; pages and bytes are not estimated of 40 where fewer than 30 were"
+            ),
+            "{said}"
         );
         sum.pages.variance = f64::NAN;
         assert!(!sum.is_tellable());

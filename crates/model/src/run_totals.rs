@@ -284,9 +284,9 @@ impl RunEstimates {
         self.failing.settle(counts.failing);
     }
 
-    /// One of them in words: the number alone if it is certain; where nothing is said of some hosts it may be more.
+    /// One of them in words, as [`Estimate::told`].
     pub fn told(&self, of: impl Fn(&RunEstimates) -> Estimate) -> String {
-        of(self).told(self.not_estimated)
+        of(self).told(0)
     }
 }
 

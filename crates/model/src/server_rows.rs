@@ -50,14 +50,20 @@ pub struct ServerRow {
     pub registry: String,
     /// Who holds the subnet.
     pub organisation: String,
-    /// The probability with which it is in the sample that estimates rest on: 1 unless not all of the many hosts of its address were visited.
-    /// None if it is not in that sample, because it was not visited yet, or before its turn.
+    /// The probability with which it is in the sample that estimates rest on: 1 unless not all of the many hosts of its address were
+    /// visited, and there, too, if it was visited out of its turn and stands for itself alone. None if it is not in that sample, because it
+    /// was not visited yet, or because too few were.
     pub inclusion_probability: Option<f64>,
     /// The surveys that it belongs to, as far as its owner knows; none says no more than that its owner knows of none.
     pub surveys: Vec<SurveyMark>,
     /// The record of the last whole run, or of the first one.
     #[serde(flatten)]
     pub record: ServerRecord,
+}
+
+/// The probability of a row that tells none, as those of members of earlier versions, which counted each server as itself.
+pub fn certain() -> Option<f64> {
+    Some(1.0)
 }
 
 impl ServerRow {
@@ -69,7 +75,7 @@ impl ServerRow {
             country: String,
             registry: String,
             organisation: String,
-            #[serde(default)]
+            #[serde(default = "certain")]
             inclusion_probability: Option<f64>,
             #[serde(default)]
             surveys: Vec<SurveyMark>,
@@ -115,6 +121,7 @@ pub struct Today {
     /// Who holds the subnet.
     pub organisation: String,
     /// As in a [`ServerRow`].
+    #[serde(default = "certain")]
     pub inclusion_probability: Option<f64>,
 }
 
@@ -195,9 +202,13 @@ mod tests {
         let short = ServerRows::of(servers(3, 1));
         assert_eq!((short.rows.len(), short.next), (3, None));
         assert_eq!(ServerRow::read(&short.rows[1]).as_ref(), Some(&servers(2, 1)[1].1), "it is read as it was");
-        let row: Value = serde_json::from_str(&short.rows[1]).unwrap();
+        let mut row: Value = serde_json::from_str(&short.rows[1]).unwrap();
         let producer = AccessPoint([7; 32]).to_string();
         assert_eq!((&row["host"], &row["country"], &row["access_point"]), (&json!("s0001.test"), &json!("KE"), &json!(producer)));
+        row["inclusion_probability"] = Value::Null;
+        assert_eq!(ServerRow::read(&row.to_string()).unwrap().inclusion_probability, None);
+        row.as_object_mut().unwrap().remove("inclusion_probability");
+        assert_eq!(ServerRow::read(&row.to_string()).unwrap().inclusion_probability, Some(1.0), "as members of before tell it");
         let many = ServerRows::of(servers(MAX_ROWS + 5, 1));
         assert_eq!((many.rows.len(), many.next.unwrap().to_string()), (MAX_ROWS, format!("s{:04}.test", MAX_ROWS - 1)));
         let long = ServerRows::of(servers(9, 100_000));

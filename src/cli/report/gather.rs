@@ -1,11 +1,12 @@
 //! Gathers the rows of a report, and tells how much of the swarm's they are: every server once, as its owner has it on record.
 
-use super::weights::weight_of;
-use crate::cli::{in_part::InPart, survey::OffRecord};
+use crate::cli::{in_part::InPartCounts, survey::OffRecord};
 use nearcrawl_core::report::RowEstimates;
 use nearcrawl_model::{
     access_point::AccessPoint,
-    record::{RunState, ServerRecord},
+    estimates::Estimates,
+    record::{RunState, ServerRecord, ServerStatus},
+    server_rows::certain,
     time::WallTime,
     url::Host,
     view::counted,
@@ -22,6 +23,7 @@ pub struct Row {
     /// Its record.
     pub record: ServerRecord,
     /// How many hosts it stands for: itself; more where only a sample of its address's hosts was visited; none if it is not in that sample.
+    /// Set by [`Sample`].
     pub weight: f64,
 }
 
@@ -42,17 +44,43 @@ pub struct Place {
     inclusion_probability: Option<f64>,
 }
 
-fn certain() -> Option<f64> {
-    Some(1.0)
-}
-
 impl Row {
     /// What an owner sent, if it is a row.
     pub fn of(row: &str) -> Option<Row> {
         // Two passes: a flattened record could not have numbers as keys.
         let place: Place = serde_json::from_str(row).ok()?;
-        let weight = weight_of(place.inclusion_probability);
-        Some(Row { weight, place, record: serde_json::from_str(row).ok()? })
+        Some(Row { weight: 1.0, place, record: serde_json::from_str(row).ok()? })
+    }
+}
+
+/// The rows of a report as far as they are a sample of hosts of which not all were visited.
+#[derive(Debug, Default)]
+pub struct Sample(RowEstimates);
+
+impl Sample {
+    /// Enters a row.
+    pub fn enter(&mut self, row: &Row) {
+        self.0.enter(&row.record, row.place.inclusion_probability);
+    }
+
+    /// Says how many hosts a row stands for, if that does not hang on the others at its address: whether it does not.
+    pub fn is_decided(row: &mut Row) -> bool {
+        let record = &row.record;
+        let is_under_way = matches!(record.state, RunState::Running | RunState::PausedByBudget);
+        let was_visited = record.status != ServerStatus::Waiting || !is_under_way;
+        let is_alone = row.place.inclusion_probability == Some(1.0) || record.address.is_none();
+        row.weight = if is_alone { 1.0 } else { 0.0 };
+        is_alone || !was_visited
+    }
+
+    /// Says how many hosts a row stands for, now that all have been entered.
+    pub fn weigh(&self, row: &mut Row) {
+        row.weight = self.0.weight(&row.record, row.place.inclusion_probability);
+    }
+
+    /// What sums over the rows come to.
+    pub fn estimates(&self) -> Estimates {
+        self.0.estimates()
     }
 }
 
@@ -74,8 +102,8 @@ pub struct Gathered {
     survey: Option<String>,
     /// Servers on record that are not in the survey.
     others: u64,
-    in_part: InPart,
-    estimates: RowEstimates,
+    /// As of addresses where not all hosts were visited.
+    pub sample: Sample,
     /// The site trees on record, if the report is of a survey.
     pub trees: BTreeSet<Host>,
     /// What there is of the survey's list besides, if whoever was asked tells it.
@@ -102,7 +130,7 @@ impl Gathered {
             return None;
         };
         let record = &row.record;
-        self.note(record, row.place.inclusion_probability);
+        self.sample.enter(&row);
         if self.survey.is_some() {
             self.trees.extend([record.tree.clone(), record.host.without_www()]);
         }
@@ -113,12 +141,6 @@ impl Gathered {
         self.last = self.last.max(record.last_visit_at);
         *self.members.entry(owner).or_default() += 1;
         Some(row)
-    }
-
-    /// Counts a server where not all hosts of an address were visited.
-    pub fn note(&mut self, record: &ServerRecord, inclusion_probability: Option<f64>) {
-        self.in_part.enter(record.address, inclusion_probability);
-        self.estimates.enter(record, inclusion_probability);
     }
 
     /// For people.
@@ -152,28 +174,17 @@ impl Gathered {
             None => "none: all servers on record".to_owned(),
         };
         let facts = [("time span", span), ("run", runs), ("coverage", coverage), ("hierarchy", hierarchy), ("survey", survey)];
-        let estimated = self.estimates.estimates().totals().map(|totals| ("estimated", totals));
-        facts.into_iter().chain(self.sample().map(|sample| ("sample", sample))).chain(estimated).collect()
-    }
-
-    /// What stands for hosts that were not visited; none if all were.
-    fn sample(&self) -> Option<String> {
-        let counts = self.in_part.counts();
-        let mut text = format!(
-            "{}; each weighs as many hosts as it stands for in shares and quantiles of what a visit shows, and the others there weigh nothing",
-            counts.sentence()?
-        );
-        if counts.not_estimated > 0 {
-            text += &format!("; {} of them are where too few were visited to stand for the rest", counts.not_estimated);
-        }
-        Some(text)
+        let estimates = self.sample.estimates();
+        let estimated = estimates.totals().map(|totals| ("estimated", totals));
+        facts.into_iter().chain(weighted(&estimates).map(|sample| ("sample", sample))).chain(estimated).collect()
     }
 
     /// For programs.
     pub fn data(&self) -> Map<String, Value> {
+        let estimates = self.sample.estimates();
         let value = json!({
-            "sample": self.in_part.counts(),
-            "estimates": self.estimates.estimates(),
+            "sample": InPartCounts::from(&estimates),
+            "estimates": estimates,
             "first_visit_at": self.first.map(|at| at.to_string()),
             "last_visit_at": self.last.map(|at| at.to_string()),
             "runs": self.runs.iter().collect::<Vec<_>>(),
@@ -194,6 +205,22 @@ impl Gathered {
             _ => Map::new(),
         }
     }
+}
+
+/// What stands for hosts that were not visited; none if all were.
+fn weighted(estimates: &Estimates) -> Option<String> {
+    let counts = InPartCounts::from(estimates);
+    let mut text = format!(
+        "{}; each weighs as many hosts as it stands for in shares and quantiles of what a visit shows, and those not visited weigh nothing",
+        counts.sentence()?
+    );
+    if counts.not_estimated > 0 {
+        text += &format!(
+            "; {} of them are where too few were visited to stand for the rest, and these weigh nothing, too",
+            counts.not_estimated
+        );
+    }
+    Some(text)
 }
 
 /// Whether every row is there.

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::io::snapshot;
 use clap::{Args, Subcommand, ValueEnum};
-use gather::{Gathered, Row};
+use gather::{Gathered, Row, Sample};
 use nearcrawl_model::{
     access_point::AccessPoint,
     server_rows::RowsOf,
@@ -153,12 +153,13 @@ async fn made(mut maker: Box<dyn Maker + Send>, args: &PlainArgs) -> Result<(Doc
         let short: String = status.hierarchy.hash.chars().take(16).collect();
         gathered.hierarchy = Some(format!("edition {short}, made of {}", status.hierarchy.sources_text));
     }
-    let mut rows = Rows { gathered: &mut gathered, maker: maker.as_mut(), filter: SurveyFilter::new(args.survey.as_ref()) };
+    let (filter, undecided) = (SurveyFilter::new(args.survey.as_ref()), Vec::new());
+    let mut rows = Rows { gathered: &mut gathered, maker: maker.as_mut(), filter, undecided };
     let what = Asked::Servers(RowsOf::Servers);
     let mut walk = Walk { source: &mut source, what, sink: &mut rows, seen: Hosts::default(), missing: Missing::default() };
     walk.walk(owners, None).await?;
     let missing = walk.missing.words();
-    rows.filter.finish()?;
+    rows.finish()?;
     gathered.missing = missing;
     if let (Source::Daemon(api), Some(survey)) = (&source, &args.survey) {
         // A daemon that does not know the survey itself has no list of it.
@@ -178,6 +179,30 @@ struct Rows<'a> {
     gathered: &'a mut Gathered,
     maker: &'a mut (dyn Maker + Send),
     filter: SurveyFilter,
+    /// Rows of which it hangs on others how many hosts they stand for.
+    undecided: Vec<Row>,
+}
+
+impl Rows<'_> {
+    /// Takes in a row, if it is one.
+    fn enter(&mut self, owner: AccessPoint, row: &str) -> bool {
+        let Some(mut row) = self.gathered.enter(owner, row) else { return false };
+        if Sample::is_decided(&mut row) {
+            self.maker.enter(&row)
+        } else {
+            self.undecided.push(row)
+        }
+        true
+    }
+
+    /// All rows are there.
+    fn finish(&mut self) -> Result<(), CommandError> {
+        for mut row in self.undecided.drain(..) {
+            self.gathered.sample.weigh(&mut row);
+            self.maker.enter(&row);
+        }
+        self.filter.finish()
+    }
 }
 
 impl Sink for Rows<'_> {
@@ -186,9 +211,7 @@ impl Sink for Rows<'_> {
             self.gathered.leave_out();
             return Ok(true);
         };
-        let Some(row) = self.gathered.enter(owner, &Value::Object(row).to_string()) else { return Ok(false) };
-        self.maker.enter(&row);
-        Ok(true)
+        Ok(self.enter(owner, &Value::Object(row).to_string()))
     }
 
     fn host_ends(&mut self) -> Result<(), CommandError> {
@@ -216,7 +239,7 @@ pub struct CrawlStatistics {
     pub pages: u64,
 }
 
-/// The rows of `export servers` in a file.
+/// The rows of `export servers` in a file, with their weights among each other.
 fn rows_in(path: &Path) -> Result<Vec<Row>, CommandError> {
     let text = std::fs::read_to_string(path)
         .map_err(|why| CommandError::new(Exit::NoInput, format!("{} cannot be read: {why}", path.display())))?;
@@ -226,7 +249,11 @@ fn rows_in(path: &Path) -> Result<Vec<Row>, CommandError> {
             CommandError::new(Exit::Data, why).hint("write it with `nearcrawl export servers --format jsonl`")
         })
     };
-    text.lines().enumerate().map(row).collect()
+    let mut rows = text.lines().enumerate().map(row).collect::<Result<Vec<Row>, CommandError>>()?;
+    let mut sample = Sample::default();
+    rows.iter().for_each(|row| sample.enter(row));
+    rows.iter_mut().for_each(|row| sample.weigh(row));
+    Ok(rows)
 }
 
 impl CrawlStatistics {

@@ -20,9 +20,10 @@ const INTERVAL: &str = "Intervals are those of Wilson at 95 %: how far the share
                         random sample of them. They say nothing of servers that the crawl could not find.";
 
 /// What is said of weights, where shares are of what a visit shows.
-const WEIGHTS: &str = "At an address with more than 64 hosts of which not all were visited, those visited are a random sample: each weighs as many \
-                       hosts as it stands for, hosts that are in no sample weigh nothing, and the interval is that of the effective number of \
-                       servers (Kish). Counts are of servers as they are on record, not weighted.";
+const WEIGHTS: &str = "At an address with more than 64 hosts of which not all that the report is of were visited, those visited in random \
+                       order are a sample: each weighs as many hosts as it stands for. Hosts that are in no sample weigh nothing, nor do \
+                       those of samples of fewer than ten; hosts visited out of turn weigh as themselves. The interval is that of the \
+                       effective number of servers (Kish). Counts are of servers as they are on record, not weighted.";
 
 /// Shares in rows, those of the most servers first.
 fn shares_chart(title: String, axis: &str, rows: &[(String, Share)]) -> Chart {

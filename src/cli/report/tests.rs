@@ -2,10 +2,7 @@
 
 use super::*;
 use crate::cli::{chart::Chart, table::Style};
-use nearcrawl_model::{
-    access_point::AccessPoint,
-    record::{RunState, ServerRecord, ServerStatus},
-};
+use nearcrawl_model::{access_point::AccessPoint, record::ServerStatus};
 use nearcrawl_page::evaluation::{Limits, evaluate};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -173,23 +170,59 @@ impl Draws {
     }
 }
 
+/// A host of the portal as its owner tells it; one that was not visited has no probability.
+fn of_portal(host: &str, probability: Option<f64>) -> String {
+    let at = json!({ "inclusion_probability": probability, "address": "192.0.2.200" });
+    let unvisited = json!({ "status": "waiting", "state": "running", "pages": 0, "requests": 0, "levels": [], "evaluation": null });
+    let mut more = at.as_object().unwrap().clone();
+    more.extend(if probability.is_none() { unvisited.as_object().unwrap().clone() } else { Default::default() });
+    row(0, host, "KE", Value::Object(more))
+}
+
 /// 60 ordinary servers, of which 54 are up, and one address with 1,000 hosts, of which 300 are: 120 of these were visited, in random order.
 fn with_a_portal(seed: u64) -> Vec<Row> {
-    let row = |host: String, probability: Value| {
-        let mut row = Row::of(&row(0, &host, "KE", json!({ "inclusion_probability": probability }))).unwrap();
-        row.record.host = host.parse().unwrap();
-        row
-    };
-    let mut rows: Vec<Row> = (0..60).map(|n| row(format!("s{n}.ke"), json!(1.0))).collect();
+    let ordinary = |n: u64| row(n, &format!("s{n}.ke"), "KE", json!({ "inclusion_probability": 1.0 }));
+    let mut rows: Vec<Row> = (0..60).map(|n| Row::of(&ordinary(n)).unwrap()).collect();
     rows.iter_mut().take(6).for_each(|row| row.record.status = ServerStatus::NoPages);
     let (mut draws, mut hosts) = (Draws(seed), (0..1_000).collect::<Vec<u64>>());
-    for place in 0..120 {
+    for place in 0..1_000 {
         hosts.swap(place, place + draws.below(1_000 - place as u64) as usize);
-        let mut row = row(format!("p{place}.ke"), json!(0.12));
-        row.record.status = if hosts[place] < 300 { ServerStatus::Up } else { ServerStatus::NoPages };
+        let mut row = Row::of(&of_portal(&format!("p{place}.ke"), (place < 120).then_some(0.12))).unwrap();
+        if place < 120 && hosts[place] >= 300 {
+            row.record.status = ServerStatus::NoPages;
+        }
         rows.push(row);
     }
+    let mut sample = Sample::default();
+    rows.iter().for_each(|row| sample.enter(row));
+    rows.iter_mut().for_each(|row| sample.weigh(row));
     rows
+}
+
+/// Makes a report of rows as they are read from their owners, one by one.
+fn made_of(rows: impl IntoIterator<Item = String>) -> (Vec<Entered>, Gathered) {
+    let (mut gathered, mut entered) = (Gathered::of(100, None), Entries::default());
+    let mut read = Rows { gathered: &mut gathered, maker: &mut entered, filter: SurveyFilter::new(None), undecided: Vec::new() };
+    assert!(rows.into_iter().all(|row| read.enter(AccessPoint([1; 32]), &row)));
+    read.finish().unwrap();
+    (entered.0, gathered)
+}
+
+/// A host, and how many it stands for.
+type Entered = (String, f64);
+
+/// A report that only remembers what was entered.
+#[derive(Default)]
+struct Entries(Vec<Entered>);
+
+impl Maker for Entries {
+    fn enter(&mut self, row: &Row) {
+        self.0.push((row.record.host.to_string(), row.weight));
+    }
+
+    fn finish(self: Box<Self>) -> Document {
+        Box::new(Offshore::default()).finish()
+    }
 }
 
 #[test]
@@ -209,30 +242,46 @@ fn where_a_sample_of_an_address_was_visited_it_weighs_as_much_as_all_and_interva
     assert!((sum / 100.0 - truth).abs() < 0.01, "the mean is {}, in truth {truth}", sum / 100.0);
 }
 
+/// Hosts of the portal: so many in the sample, so many that were visited and are not, and so many others.
+fn portal_rows(sampled: usize, visited: usize, waiting: usize) -> Vec<String> {
+    let unsampled = |n: usize| {
+        let mut row: Value = serde_json::from_str(&of_portal(&format!("v{n}.ke"), Some(1.0))).unwrap();
+        row["inclusion_probability"] = Value::Null;
+        row.to_string()
+    };
+    let sample = (0..sampled).map(|n| of_portal(&format!("p{n}.ke"), Some(0.01)));
+    let waiting = (0..waiting).map(|n| of_portal(&format!("w{n}.ke"), None));
+    sample.chain((0..visited).map(unsampled)).chain(waiting).collect()
+}
+
+fn weights(entered: &[Entered]) -> Vec<f64> {
+    let mut weights: Vec<f64> = entered.iter().map(|(_, weight)| *weight).collect();
+    weights.sort_by(f64::total_cmp);
+    weights.dedup();
+    weights
+}
+
 #[test]
 fn reports_say_how_many_hosts_of_how_many_were_visited_at_large_addresses() {
-    let mut gathered = Gathered::of(100, None);
-    for (number, probability) in [json!(1.0), json!(0.25), json!(0.25), Value::Null, Value::Null].into_iter().enumerate() {
-        let at = json!({ "inclusion_probability": probability, "address": if number == 4 { "192.0.2.9" } else { "192.0.2.8" } });
-        let entered = gathered.enter(AccessPoint([1; 32]), &row(number as u64, &format!("h{number}.ke"), "KE", at)).unwrap();
-        assert_eq!(entered.weight, [1.0, 4.0, 4.0, 0.0, 0.0][number]);
-    }
+    let ordinary = row(1, "alone.ke", "KE", json!({ "inclusion_probability": 1.0 }));
+    let (entered, gathered) = made_of(portal_rows(20, 1, 79).into_iter().chain([ordinary.clone()]));
+    assert_eq!((weights(&entered), entered.len()), (vec![0.0, 1.0, 5.0], 101));
     let said = gathered.facts().into_iter().find(|(name, _)| *name == "sample").unwrap().1;
-    assert!(said.starts_with("2 of 4 hosts at 2 addresses with many were visited so far, in random order"), "{said}");
-    assert!(said.contains("1 of them are where too few were visited"), "{said}");
-    assert_eq!(gathered.data()["sample"], json!({ "addresses": 2, "hosts": 4, "sampled": 2, "not_estimated": 1 }));
+    assert!(said.starts_with("20 of 100 hosts at 1 address with many were visited so far, in random order"), "{said}");
+    let told = &gathered.data()["sample"];
+    assert_eq!(told, &json!({ "addresses": 1, "hosts": 100, "sampled": 20, "not_estimated": 0 }));
+    // Of fewer than ten nothing is said of the others: shares are not made of one or two.
+    let (entered, gathered) = made_of(portal_rows(9, 0, 91).into_iter().chain([ordinary]));
+    assert_eq!(weights(&entered), [0.0, 1.0]);
+    assert_eq!(entered.iter().filter(|(_, weight)| *weight > 0.0).count(), 1, "{entered:?}");
+    let (told, estimates) = (gathered.data()["sample"].clone(), gathered.data()["estimates"].clone());
+    assert_eq!((&told["not_estimated"], &told["not_estimated"]), (&100.into(), &estimates["not_estimated"]));
+    let said = gathered.facts().into_iter().find(|(name, _)| *name == "sample").unwrap().1;
+    assert!(said.contains("100 of them are where too few were visited") && said.ends_with("weigh nothing, too"), "{said}");
     assert!(gathered.facts().iter().all(|(name, _)| *name != "estimated"), "too few were visited");
+
     let mut gathered = Gathered::of(60, None);
-    for (number, mut row) in with_a_portal(1).into_iter().enumerate() {
-        row.record.address = (number >= 60).then(|| "192.0.2.8".parse().unwrap());
-        gathered.note(&row.record, Some(if number < 60 { 1.0 } else { 0.12 }));
-    }
-    let unvisited = with_a_portal(1).remove(60).record;
-    for number in 0..880 {
-        let (host, address) = (format!("u{number}.ke").parse().unwrap(), "192.0.2.8".parse().ok());
-        let record = ServerRecord { host, address, status: ServerStatus::Waiting, state: RunState::Running, pages: 0, ..unvisited.clone() };
-        gathered.note(&record, None);
-    }
+    with_a_portal(1).iter().for_each(|row| gathered.sample.enter(row));
     let said = gathered.facts().into_iter().find(|(name, _)| *name == "estimated").unwrap().1;
     let up = &gathered.data()["estimates"]["up"];
     assert!(said.starts_with(&format!("{} ± {} servers up, ", up["estimated"], up["margin"])), "{said}");
@@ -240,6 +289,18 @@ fn reports_say_how_many_hosts_of_how_many_were_visited_at_large_addresses() {
     assert!(margin > 0 && estimated.abs_diff(354) <= 2 * margin, "{said}");
     let whole = Gathered::of(1, None);
     assert!(whole.facts().iter().all(|(name, _)| *name != "sample"));
+}
+
+#[test]
+fn a_survey_of_which_all_hosts_were_visited_is_counted_though_others_at_their_address_were_not() {
+    // As rows of the survey are: none of those at the address that are not in it.
+    let (entered, gathered) = made_of(portal_rows(0, 100, 0));
+    assert_eq!((weights(&entered), entered.len()), (vec![1.0], 100));
+    assert!(gathered.facts().iter().all(|(name, _)| !["sample", "estimated"].contains(name)), "all is counted");
+    let (entered, _) = made_of(portal_rows(0, 100, 9_900));
+    assert_eq!(weights(&entered), [0.0], "of all hosts they are no sample");
+    // Half of the survey's hosts are in the sample of an address of which a hundredth was visited: each stands for two, not for a hundred.
+    assert_eq!(weights(&made_of(portal_rows(50, 0, 50)).0), [0.0, 2.0]);
 }
 
 #[test]

@@ -1,21 +1,10 @@
 //! Weights of rows.
 //!
-//! At an address with many hosts of which not all were visited those visited are a random sample, and each stands for as many hosts as the
-//! inverse of the probability with which it is in it (docs/ALGORITHMS.md, "Addresses with many hosts").
+//! At an address with many hosts of which not all were visited those visited are a random sample, and each stands for as many of those
+//! that the report is of as these are for each one in the sample (docs/ALGORITHMS.md, "Addresses with many hosts").
 
 use super::{document::Cell, interval::wilson};
 use crate::cli::chart::Bar;
-
-/// The most hosts that one may stand for: no more are taken in at an address.
-const MAX_WEIGHT: f64 = 200_000.0;
-
-/// How many hosts one stands for that is in the sample with this probability; none if it is in no sample.
-pub fn weight_of(inclusion_probability: Option<f64>) -> f64 {
-    match inclusion_probability {
-        Some(probability) if probability > 0.0 => (1.0 / probability).clamp(1.0, MAX_WEIGHT),
-        _ => 0.0,
-    }
-}
 
 /// Servers: how many there are, and how many they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

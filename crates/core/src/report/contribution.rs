@@ -4,6 +4,7 @@ use nearcrawl_model::{
     account::LevelCounts,
     evaluation::EvaluationCounts,
     summary::{Counts, Dimension},
+    time::WallTime,
 };
 use std::net::IpAddr;
 
@@ -17,6 +18,6 @@ pub(super) struct Contribution {
     pub(super) address: Option<IpAddr>,
     /// Its place in line among the hosts of its address.
     pub(super) place: u64,
-    /// Whether it is known what it is.
-    pub(super) visited: bool,
+    /// If it is known what it is, when it was asked first in this run: at the beginning of time if that was never needed.
+    pub(super) visited: Option<WallTime>,
 }

@@ -1,15 +1,16 @@
 //! Estimates over rows of servers, where not all of the many hosts of an address were visited, for a reader that has gathered the rows.
 //!
 //! A row says with which probability its host is in the sample of its address ([`ServerRow::inclusion_probability`]): the hosts visited in
-//! the order of a keyed hash (`strata`). Every host has a row, visited or not. So of hosts that have something in common which is known of
-//! them before a visit, as a survey, a label or a country, it is known how many there are at an address: they are a stratum, of which those
-//! in the sample are a simple random sample, whatever the crawl does with other hosts there. Each of these weighs as many hosts as the
-//! stratum has, divided by how many of them are in the sample: of all hosts of an address that is the inverse of the probability in their
-//! rows (Horvitz and Thompson).
+//! the order of a keyed hash (`strata`). Every host has a row, visited or not. Where the probability is 1 a host is counted as what it is,
+//! and stands for no other. So of the other hosts that have something in common which is known of them before a visit, as a survey, a label
+//! or a country, it is known how many there are at an address: they are a stratum, of which those in the sample are a simple random sample,
+//! whatever the crawl does with other hosts there. Each of these weighs as many hosts as the stratum has, divided by how many of them are
+//! in the sample: of all hosts of an address that is the inverse of the probability in their rows (Horvitz and Thompson). Where all hosts
+//! of a stratum were visited each of them is counted as what it is.
 
-use super::strata::MIN_SAMPLED;
+use super::strata::{Figure, MIN_SAMPLED};
 use nearcrawl_model::{
-    estimates::{CellEstimates, Estimate, Estimates, Sampled},
+    estimates::{CellEstimates, Estimate, Estimates, MIN_SUMMED},
     record::{RunState, ServerRecord, ServerStatus},
     run_history::RunSummary,
     server_rows::{ServerRow, Today},
@@ -26,31 +27,35 @@ pub(super) fn is_known_before(dimension: Dimension) -> bool {
     [Country, Tld, Registry, Organisation, Family].contains(&dimension)
 }
 
-/// Where a host stands at an address with many of which not all were visited.
+/// Whether a host stands for others at its address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     address: IpAddr,
+    /// It counts as what it is and stands for no other: where all hosts were visited, or it was out of its turn.
+    certain: bool,
     visited: bool,
     sampled: bool,
 }
 
 impl Standing {
-    /// Of a row with this probability; none if it counts as what it is and stands for no other.
+    fn at(address: IpAddr, visited: bool, inclusion_probability: Option<f64>) -> Standing {
+        let (certain, possible) = (inclusion_probability == Some(1.0), inclusion_probability.is_some_and(|probability| probability > 0.0));
+        Standing { address, certain, visited, sampled: visited && possible }
+    }
+
+    /// Of a row with this probability; none of a host without an address, which counts as what it is.
     pub(super) fn of(record: &ServerRecord, inclusion_probability: Option<f64>) -> Option<Standing> {
-        let address = record.address.filter(|_| inclusion_probability != Some(1.0))?;
-        let sampled = inclusion_probability.is_some_and(|probability| probability > 0.0);
-        Some(Standing { address, visited: sampled || super::tally::is_visited(record), sampled })
+        let visited = inclusion_probability.is_some_and(|probability| probability > 0.0) || super::tally::is_visited(record);
+        Some(Standing::at(record.address?, visited, inclusion_probability))
     }
 
     /// Of a server in a run, or without it. One that was elsewhere in that run counts as what it was.
     pub(super) fn of_run(today: &Today, run: Option<&RunSummary>) -> Option<Standing> {
-        let address = today.address.filter(|_| today.inclusion_probability != Some(1.0))?;
+        let address = today.address?;
         if run.is_some_and(|run| run.address != Some(address)) {
             return None;
         }
-        let visited = run.is_some_and(was_visited);
-        let sampled = visited && today.inclusion_probability.is_some_and(|probability| probability > 0.0);
-        Some(Standing { address, visited, sampled })
+        Some(Standing::at(address, run.is_some_and(was_visited), today.inclusion_probability))
     }
 
     pub(super) fn of_row(row: &ServerRow) -> Option<Standing> {
@@ -62,21 +67,6 @@ impl Standing {
 fn was_visited(run: &RunSummary) -> bool {
     let is_over = run.known > 0 && !matches!(run.state, RunState::Running | RunState::PausedByBudget);
     run.status != ServerStatus::Waiting || is_over
-}
-
-/// A figure of hosts.
-#[derive(Debug, Default, Clone, Copy)]
-struct Figure {
-    sum: u128,
-    squares: u128,
-}
-
-impl Figure {
-    fn add(&mut self, value: u64) {
-        let value = u128::from(value);
-        self.sum = self.sum.saturating_add(value);
-        self.squares = self.squares.saturating_add(value.saturating_mul(value));
-    }
 }
 
 /// Sums over hosts.
@@ -96,14 +86,9 @@ impl Sums {
         self.hosts = self.hosts.saturating_add(1);
         self.servers = self.servers.saturating_add(counts.servers);
         self.up = self.up.saturating_add(counts.up);
-        self.pages.add(counts.pages);
-        self.page_bytes.add(counts.page_bytes);
-        self.failures.add(counts.detected_failures);
-    }
-
-    fn sampled(&self, of: fn(&Sums) -> Figure) -> Sampled {
-        let Figure { sum, squares } = of(self);
-        Sampled { hosts: self.hosts, sum: sum as f64, squares: squares as f64 }
+        self.pages.change(counts.pages, true);
+        self.page_bytes.change(counts.page_bytes, true);
+        self.failures.change(counts.detected_failures, true);
     }
 }
 
@@ -124,6 +109,15 @@ impl Stratum {
     fn is_estimated(&self) -> bool {
         self.sample.hosts >= MIN_SAMPLED
     }
+
+    /// How many hosts one of them stands for: each for itself where all were visited, else those in the sample, unless they are too few.
+    fn weight(&self, sampled: bool) -> f64 {
+        match (self.is_whole(), sampled && self.is_estimated()) {
+            (true, _) => 1.0,
+            (false, true) => self.hosts as f64 / self.sample.hosts as f64,
+            (false, false) => 0.0,
+        }
+    }
 }
 
 /// The hosts of a stratum that are of one cell: all, and those in the sample.
@@ -139,11 +133,12 @@ impl Part {
         let (hosts, sampled) = (stratum.hosts, stratum.sample.hosts);
         let share = |of: fn(&Sums) -> u64| Estimate::of_share(hosts, sampled, of(&self.sample), of(&self.all));
         let sum = |of: fn(&Sums) -> Figure| {
-            let (having, counted) = (self.sample.sampled(of), of(&self.all).sum as f64);
-            if is_known {
-                return Estimate::of_sum(hosts, sampled, having.sum, having.squares, counted);
+            let (having, counted) = (of(&self.sample).of(self.sample.hosts), of(&self.all).sum as f64);
+            match (sampled < MIN_SUMMED, is_known) {
+                (true, _) => Estimate::none(hosts),
+                (false, true) => Estimate::of_sum(hosts, &having, counted),
+                (false, false) => Estimate::of_part(hosts, &having, &of(&stratum.sample).of(sampled), counted),
             }
-            Estimate::of_part(hosts, &having, &stratum.sample.sampled(of), counted)
         };
         CellEstimates {
             // How many hosts there are is certain, and what is counted of them is known.
@@ -179,13 +174,19 @@ struct Cell {
 pub(super) struct Crowds {
     strata: BTreeMap<(Vec<String>, IpAddr), Stratum>,
     cells: BTreeMap<Vec<String>, Cell>,
+    /// How many hosts of each address count as what they are and stand for no other.
+    certain: BTreeMap<IpAddr, u64>,
 }
 
 impl Crowds {
     /// Enters a host, with all that it adds to sums, and the cells that it is in.
-    pub(super) fn enter(&mut self, at: &Standing, counts: &Counts, cells: Vec<InCell>) {
+    pub(super) fn enter(&mut self, at: &Standing, counts: &Counts, cells: impl FnOnce() -> Vec<InCell>) {
+        if at.certain {
+            *self.certain.entry(at.address).or_default() += 1;
+            return;
+        }
         let all = InCell { cell: Vec::new(), known: Vec::new(), counts: *counts };
-        let cells = [all].into_iter().chain(cells).collect::<Vec<_>>();
+        let cells = [all].into_iter().chain(cells()).collect::<Vec<_>>();
         for known in cells.iter().map(|cell| &cell.known).collect::<BTreeSet<_>>() {
             let stratum = self.strata.entry((known.clone(), at.address)).or_default();
             stratum.hosts += 1;
@@ -211,11 +212,12 @@ impl Crowds {
         for (address, part) in parts {
             let Some(stratum) = self.strata.get(&(known.clone(), *address)).filter(|stratum| !stratum.is_whole()) else { continue };
             let sum = estimates.get_or_insert_default();
-            if stratum.is_estimated() {
-                sum.add(&part.estimates(stratum, cell == known));
+            let is_known = cell == known;
+            sum.add(&if stratum.is_estimated() {
+                part.estimates(stratum, is_known)
             } else {
-                sum.not_estimated += stratum.hosts;
-            }
+                CellEstimates::none(stratum.hosts, part.all.servers, is_known)
+            });
         }
         estimates
     }
@@ -223,13 +225,19 @@ impl Crowds {
     /// The estimates of the sums over all hosts, without those by split, as what they differ by from what was counted.
     pub(super) fn all(&self) -> Estimates {
         let mut estimates = Estimates::default();
-        for (_, stratum) in self.strata.iter().filter(|((known, _), stratum)| known.is_empty() && !stratum.is_whole()) {
+        for ((_, address), stratum) in self.strata.iter().filter(|((known, _), stratum)| known.is_empty() && !stratum.is_whole()) {
             estimates.addresses += 1;
-            estimates.hosts += stratum.hosts;
+            estimates.hosts += stratum.hosts + self.certain.get(address).copied().unwrap_or(0);
             estimates.sampled += stratum.sample.hosts;
             estimates.not_estimated += if stratum.is_estimated() { 0 } else { stratum.hosts };
         }
         let CellEstimates { up, pages, page_bytes, .. } = self.cell(&[]).unwrap_or_default();
         Estimates { up, pages, page_bytes, ..estimates }
+    }
+
+    /// How many hosts this one stands for among all that were entered, now that they have been.
+    pub(super) fn weight(&self, at: &Standing) -> f64 {
+        let stratum = self.strata.get(&(Vec::new(), at.address)).filter(|_| !at.certain);
+        stratum.map_or(1.0, |stratum| stratum.weight(at.sampled))
     }
 }

@@ -169,7 +169,12 @@ impl Report {
 
     /// Whether our own sums are to be put together anew, for those who ask us.
     pub(crate) fn is_stale(&self, cx: &Context) -> bool {
-        !self.dirty.is_empty() && self.recent_one(cx).is_none()
+        self.is_changing() && self.recent_one(cx).is_none()
+    }
+
+    /// Whether our own sums are others than in our last roll-up.
+    fn is_changing(&self) -> bool {
+        !self.dirty.is_empty() || self.tally.is_untold()
     }
 
     /// Whether it is to be looked at now whether the roll-up is to be told to all.
@@ -201,6 +206,7 @@ impl Report {
             price_permille,
             summary: self.tally.small_summary(),
         };
+        self.tally.mark_told();
         let before = self.roll_ups.of(&cx.me).map(|(before, _)| before);
         if before != Some(&roll_up) {
             // Wall time keeps versions growing across restarts; the clock jumping back only costs the difference in silence.
@@ -390,8 +396,9 @@ impl Report {
         self.roll_ups.distinct.view(cx.me, cx.now.moment)
     }
 
-    /// Enters the sites that changed into the tally.
-    fn enter_dirty(&mut self, cx: &Context, crawl: &Crawl) {
+    /// Enters the sites that changed into the tally, and makes estimates anew where hosts changed or are not ours any more: rows tell with
+    /// which probability each is in the sample.
+    pub(crate) fn enter_dirty(&mut self, cx: &Context, crawl: &Crawl) {
         for host in std::mem::take(&mut self.dirty) {
             if let Some(site) = crawl.site(&host).filter(|site| !site.has_ended()) {
                 self.tally.enter(&site.published(), whereabouts(cx, Some(site.address)), place_of(&host, &cx.secret));
@@ -400,7 +407,7 @@ impl Report {
         self.tally.estimate();
     }
 
-    /// The probability with which a host is in the sample that estimates rest on; none if it is not.
+    /// The probability with which a host is in the sample that estimates rest on, since [`Report::enter_dirty`]; none if it is not.
     pub(super) fn inclusion_probability(&self, host: &Host) -> Option<f64> {
         self.tally.inclusion_probability(host)
     }
@@ -417,7 +424,7 @@ impl Report {
         } else if ownership.register().released() > 0 {
             Some(format!("{} subnets change hands", ownership.register().released()))
         } else {
-            (!self.dirty.is_empty()).then(|| "this access point's own totals are changing".to_owned())
+            self.is_changing().then(|| "this access point's own totals are changing".to_owned())
         };
         if let Some(why) = unsure {
             results.exact = false;
@@ -468,6 +475,13 @@ fn gone(members: &Membership, ownership: &Ownership) -> impl Fn(&AccessPoint) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crawl::site::Site;
+    use nearcrawl_model::{
+        ids::SiteNumber,
+        journal::JournalKey,
+        record::{ServerRecord, ServerStatus},
+        time::WallTime,
+    };
 
     #[test]
     fn the_first_roll_up_is_told_to_all_and_nothing_else_is() {
@@ -498,5 +512,42 @@ mod tests {
             report.mark_changed();
             assert_eq!((report.is_due(Moment(wait - 1)), report.is_due(Moment(wait))), (false, true));
         }
+    }
+
+    /// A host of one address, with its number as its place in line.
+    fn host(number: u64, is_visited: bool) -> (ServerRecord, u64) {
+        let (host, address): (Host, _) = (format!("h{number}.ke").parse().unwrap(), "9.0.0.1".parse().unwrap());
+        let key = JournalKey { subnet: "9.0.0.0/24".parse().unwrap(), host: host.clone(), run: 1 };
+        let record = Site::open(key, address, host, SiteNumber(1), WallTime(0)).record;
+        let status = if is_visited { ServerStatus::Up } else { ServerStatus::Waiting };
+        (ServerRecord { status, known: 1, waiting: 1, ..record }, number)
+    }
+
+    #[test]
+    fn estimates_are_made_anew_when_a_host_is_not_ours_any_more() {
+        let cx = Context::of_test(1);
+        let (mut report, crawl) = (Report::new(Moment(0)), Crawl::new(&cx.settings, 0));
+        for number in 0..100 {
+            let (record, place) = host(number, number < 50);
+            report.tally.enter(&record, Whereabouts::default(), place);
+        }
+        report.enter_dirty(&cx, &crawl);
+        let probability = |report: &Report, number: u64| report.inclusion_probability(&host(number, true).0.host);
+        assert_eq!((probability(&report, 7), probability(&report, 70)), (Some(0.5), None));
+        report.forget_site(&host(0, true).0.host);
+        report.enter_dirty(&cx, &crawl);
+        assert_eq!((probability(&report, 7), probability(&report, 70)), (Some(49.0 / 99.0), None));
+    }
+
+    #[test]
+    fn sums_that_were_entered_for_rows_are_still_to_be_told() {
+        let cx = Context::of_test(1);
+        let mut report = Report::new(Moment(0));
+        assert!(!report.is_stale(&cx));
+        let (record, place) = host(1, true);
+        report.tally.enter(&record, Whereabouts::default(), place);
+        assert!(report.is_stale(&cx), "the last roll-up says less");
+        report.tally.mark_told();
+        assert!(!report.is_stale(&cx));
     }
 }

@@ -33,7 +33,7 @@ struct Row {
     counts: Counts,
     /// In the order of the splits.
     values: Vec<Values>,
-    /// At an address with many hosts of which not all were visited.
+    /// Whether it stands for others at its address.
     standing: Option<Standing>,
 }
 
@@ -91,7 +91,7 @@ impl RowTable {
         let mut crowds = Crowds::default();
         for row in self.rows.values() {
             if let Some(standing) = &row.standing {
-                crowds.enter(standing, &row.counts, self.cells_of(row));
+                crowds.enter(standing, &row.counts, || self.cells_of(row));
             }
         }
         let settled = |(cell, counts): (&Vec<String>, &Counts)| {

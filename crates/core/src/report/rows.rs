@@ -15,7 +15,8 @@ use nearcrawl_model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What sums over rows come to where not all hosts of an address were visited; each row is entered once.
+/// What sums over rows come to where not all hosts of an address were visited, and how many hosts each row stands for; each is entered
+/// once.
 #[derive(Debug, Default)]
 pub struct RowEstimates {
     crowds: Crowds,
@@ -28,8 +29,15 @@ impl RowEstimates {
         let counts = counts_of(record);
         self.total.add(&counts);
         if let Some(standing) = Standing::of(record, inclusion_probability) {
-            self.crowds.enter(&standing, &counts, Vec::new());
+            self.crowds.enter(&standing, &counts, Vec::new);
         }
+    }
+
+    /// How many hosts a row stands for among those that were entered, once all have been: itself, unless not all of the many hosts of its
+    /// address were visited that were entered; of those, as many as each one in the sample does; none if it is not in the sample, or that
+    /// is too small.
+    pub fn weight(&self, record: &ServerRecord, inclusion_probability: Option<f64>) -> f64 {
+        Standing::of(record, inclusion_probability).map_or(1.0, |standing| self.crowds.weight(&standing))
     }
 
     /// What they come to.
@@ -47,8 +55,8 @@ pub type SplitEstimates = BTreeMap<String, BTreeMap<String, CellEstimates>>;
 #[derive(Debug, Default)]
 pub struct RowTally {
     tally: Tally,
-    /// Run and requests of each server that was entered, by which of two rows of it counts; and where it stands at an address with many hosts
-    /// of which not all were visited.
+    /// Run and requests of each server that was entered, by which of two rows of it counts; and whether it stands for others at its
+    /// address.
     entered: BTreeMap<Host, ((u32, u64), Option<Standing>)>,
     by_label: BTreeMap<String, Tally>,
 }
@@ -83,9 +91,11 @@ impl RowTally {
         };
         for (dimension, values) in &summary.by {
             let estimated: BTreeMap<_, _> = values.iter().filter_map(|(value, counts)| of(dimension.name(), value, counts)).collect();
-            if !is_known_before(*dimension) && !estimated.is_empty() {
-                let servers = estimated.iter().map(|(value, estimates)| (value.clone(), estimates.servers)).collect();
-                summary.estimates.by.insert(*dimension, servers);
+            // Of values of which nothing is estimated there is only what was counted.
+            let of_value = estimated.iter().filter(|(_, estimates)| !is_known_before(*dimension) && estimates.is_any());
+            let of_value: BTreeMap<_, _> = of_value.map(|(value, estimates)| (value.clone(), estimates.servers)).collect();
+            if !of_value.is_empty() {
+                summary.estimates.by.insert(*dimension, of_value);
             }
             splits.insert(dimension.name().to_owned(), estimated);
         }
@@ -112,7 +122,7 @@ impl RowTally {
             };
             let by = |(dimension, value): &(Dimension, String)| cell(dimension.name(), value, is_known_before(*dimension));
             let labels = labels.get(host).into_iter().flatten().map(|label| cell(Split::Label.name(), label, true));
-            crowds.enter(standing, &site.counts, site.values.iter().map(by).chain(labels).collect());
+            crowds.enter(standing, &site.counts, || site.values.iter().map(by).chain(labels).collect());
         }
         crowds
     }

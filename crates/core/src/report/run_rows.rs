@@ -94,7 +94,7 @@ impl RunRows {
         let RunCounts { servers, up, pages, page_bytes, failing, .. } = run.map(|run| RunCounts::of(&run.summary)).unwrap_or_default();
         let counts = Counts { servers, up, pages, page_bytes, detected_failures: failing, ..Counts::default() };
         let values = |split: Split| values_of(split, row, run, today, &labels);
-        let cells = match self.pair {
+        let cells = || match self.pair {
             Some(pair) => cells_of_pair(pair, pair.map(values), &counts),
             None => {
                 let of = |split: Split| values(split).into_iter().map(move |value| cell_of(split, value, &counts));

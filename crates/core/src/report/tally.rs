@@ -39,6 +39,8 @@ pub(crate) struct Tally {
     sites: BTreeMap<Host, Contribution>,
     strata: Strata,
     summary: Summary,
+    /// Whether a site was entered since the sums were told.
+    untold: bool,
 }
 
 /// What a server adds to the sums.
@@ -106,9 +108,10 @@ impl Tally {
     /// its address.
     pub(crate) fn enter(&mut self, record: &ServerRecord, whereabouts: Whereabouts, place: u64) {
         self.remove(&record.host);
+        self.untold = true;
         let values = values_of(record, whereabouts);
         let (levels, evaluation) = (record.levels.clone(), record.evaluation.clone());
-        let (address, visited) = (record.address, is_visited(record));
+        let (address, visited) = (record.address, is_visited(record).then(|| record.first_visit_at.unwrap_or_default()));
         let contribution = Contribution { counts: counts_of(record), values, levels, evaluation, address, place, visited };
         self.summary.total.add(&contribution.counts);
         self.summary.add_levels(&contribution.levels);
@@ -138,12 +141,23 @@ impl Tally {
         }
     }
 
+    /// Whether the sums are others than those that were told last.
+    pub(crate) fn is_untold(&self) -> bool {
+        self.untold
+    }
+
+    /// The sums as they are now are told.
+    pub(crate) fn mark_told(&mut self) {
+        self.untold = false;
+    }
+
     /// Makes the estimates anew for addresses whose hosts changed.
     pub(crate) fn estimate(&mut self) {
         self.summary.estimates = self.strata.estimates(&self.sites);
     }
 
-    /// The probability with which a host is in the sample that estimates rest on; none if it is not.
+    /// The probability with which a host that was entered is in the sample that estimates rest on, since these were made anew; none if it
+    /// is not.
     pub(crate) fn inclusion_probability(&self, host: &Host) -> Option<f64> {
         self.strata.inclusion_probability(host, self.sites.get(host)?)
     }

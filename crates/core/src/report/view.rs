@@ -199,7 +199,8 @@ impl<'a> View<'a> {
         ServersPage { servers, next }
     }
 
-    /// The same for a reader, or their runs: as many as one answer takes, each with where it is. Fails as [`View::may_answer_for_all`] does.
+    /// The same for a reader, or their runs: as many as one answer takes, each with where it is. The probabilities in them are those of
+    /// the last [`crate::crawler::Crawler::prepare_rows`]. Fails as [`View::may_answer_for_all`] does.
     pub fn rows(&self, of: RowsOf, after: Option<&Host>) -> Result<ServerRows, String> {
         self.may_answer_for_all()?;
         let sites = self.sites_after(after);

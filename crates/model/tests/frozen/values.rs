@@ -949,7 +949,18 @@ fn summary() -> Summary {
         took_us: 6,
     };
     let levels = vec![LevelCounts { pages: 1, requests: 2, bytes: 3, busy_ms: 4, external_hosts: 5 }];
-    let estimate = |number: u32| Estimate { more: f64::from(number) + 0.5, variance: 2.5, estimated: 3, margin: 4 };
+    let estimate = |number: u32| Estimate {
+        more: f64::from(number) + 0.5,
+        variance: 2.5,
+        third_cumulant: 1.5,
+        variance_squared_per_freedom: 0.5,
+        counted_unvisited: 7.0,
+        not_estimated: 9,
+        estimated: 3,
+        margin: 4,
+        low: 1,
+        high: 7,
+    };
     let estimates = Estimates {
         addresses: 1,
         hosts: 2,

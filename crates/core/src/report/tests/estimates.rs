@@ -28,6 +28,17 @@ use nearcrawl_model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many pages the hosts of an address have.
+#[derive(Clone, Copy, PartialEq)]
+enum Pages {
+    /// The earlier ones more than the later ones, and one in five none.
+    Mixed,
+    /// None to 20.
+    Blogs,
+    /// Lognormal with a standard deviation of the logarithm of 1.5: one in a hundred has 33 times as many as one in the middle.
+    Lognormal,
+}
+
 /// Hosts of an address, the earlier ones larger and of other software than the later ones: whoever took them in the order of discovery would be
 /// far off.
 struct Portal {
@@ -36,15 +47,35 @@ struct Portal {
     hosts: Vec<Host>,
     /// Those that are known and were not visited, in line.
     line: BTreeMap<InLine, usize>,
+    /// When each that was visited was asked first, in turns.
+    began: BTreeMap<usize, u64>,
     known: usize,
     seed: u64,
+    pages: Pages,
+    /// How many pages the first one has, if not as many as the others.
+    front: Option<u64>,
 }
 
 impl Portal {
     fn new(seed: u64, hosts: usize) -> Portal {
         let key = FingerprintKey(std::array::from_fn(|n| seed.rotate_left(n as u32 * 8) as u8 ^ n as u8));
         let hosts = (0..hosts).map(|n| format!("h{n}.blogs.ke").parse().unwrap()).collect();
-        Portal { key, tally: Tally::default(), hosts, line: BTreeMap::new(), known: 0, seed }
+        let (tally, line, began) = (Tally::default(), BTreeMap::new(), BTreeMap::new());
+        Portal { key, tally, hosts, line, began, known: 0, seed, pages: Pages::Mixed, front: None }
+    }
+
+    /// The pages of a host that answers, by a number drawn for it.
+    fn pages(&self, number: usize, chance: u64) -> u64 {
+        let uniform = |salt: u8| (FingerprintKey([salt; 16]).of(&format!("{number} {}", self.seed)).0 >> 11) as f64 / (1_u64 << 53) as f64;
+        match (self.pages, self.front.filter(|_| number == 0)) {
+            (_, Some(pages)) => pages,
+            (Pages::Mixed, _) => 1 + chance / 16 % if number < self.hosts.len() / 3 { 40 } else { 10 },
+            (Pages::Blogs, _) => chance / 16 % 21,
+            (Pages::Lognormal, _) => {
+                let normal = (-2.0 * (1.0 - uniform(4)).ln()).sqrt() * (std::f64::consts::TAU * uniform(5)).cos();
+                (1.5 + 1.5 * normal).exp() as u64
+            }
+        }
     }
 
     /// What a host will turn out to be.
@@ -52,15 +83,17 @@ impl Portal {
         let early = number < self.hosts.len() / 3;
         let chance = FingerprintKey([3; 16]).of(&format!("{number} {}", self.seed)).0;
         let record = self.unvisited(number);
-        let status = if chance % 10 < 2 { ServerStatus::Down } else { ServerStatus::Up };
-        let pages = if status == ServerStatus::Up { 1 + chance / 16 % if early { 40 } else { 10 } } else { 0 };
+        let is_down = self.pages == Pages::Mixed && self.front.filter(|_| number == 0).is_none() && chance % 10 < 2;
+        let status = if is_down { ServerStatus::Down } else { ServerStatus::Up };
+        let pages = if status == ServerStatus::Up { self.pages(number, chance) } else { 0 };
         let software = match (early, chance / 1024 % 20) {
             (_, 0) => "caddy",
             (true, 1..17) | (false, 1..5) => "nginx",
             _ => "apache",
         };
         let software = (status == ServerStatus::Up).then(|| software.to_owned());
-        ServerRecord { status, pages, page_bytes: 1_000 * pages, state: RunState::Complete, software, requests: 2, known: 1, ..record }
+        let (page_bytes, first_visit_at) = (1_000 * pages, self.began.get(&number).map(|turn| WallTime(*turn)));
+        ServerRecord { status, pages, page_bytes, state: RunState::Complete, software, requests: 2, known: 1, first_visit_at, ..record }
     }
 
     fn unvisited(&self, number: usize) -> ServerRecord {
@@ -87,6 +120,7 @@ impl Portal {
     fn visit(&mut self, count: usize) {
         for _ in 0..count {
             let Some((_, number)) = self.line.pop_first() else { return };
+            self.began.insert(number, 1 + self.began.len() as u64);
             self.enter(&self.truth(number));
         }
     }
@@ -105,7 +139,8 @@ fn is_right(estimate: &Estimate, truth: u64) -> bool {
     estimate.estimated.abs_diff(truth) <= estimate.margin
 }
 
-/// In how many of so many seeds the intervals are right, by what is estimated; `course` discovers and visits.
+/// In how many of so many seeds the intervals are right, by what is estimated; `course` discovers and visits. Sums that are not estimated
+/// are left out.
 fn right(seeds: u64, hosts: usize, course: impl Fn(&mut Portal)) -> BTreeMap<&'static str, u64> {
     let mut right: BTreeMap<&'static str, u64> = BTreeMap::new();
     for seed in 1..=seeds {
@@ -120,8 +155,15 @@ fn right(seeds: u64, hosts: usize, course: impl Fn(&mut Portal)) -> BTreeMap<&'s
         assert_eq!(told.total.servers, portal.known as u64, "how many there are is known");
         let mut note = |what, is_right| *right.entry(what).or_default() += u64::from(is_right);
         note("up", is_right(&estimates.up, truth.total.up));
-        note("pages", is_right(&estimates.pages, truth.total.pages));
-        note("page bytes", is_right(&estimates.page_bytes, truth.total.page_bytes));
+        for (what, estimate, counted, truth) in [
+            ("pages", estimates.pages, told.total.pages, truth.total.pages),
+            ("page bytes", estimates.page_bytes, told.total.page_bytes, truth.total.page_bytes),
+        ] {
+            assert!(estimate.estimated >= estimate.low && estimate.low >= counted, "{what}: {counted} counted, {estimate:?}");
+            if estimate.not_estimated == 0 {
+                note(what, is_right(&estimate, truth));
+            }
+        }
         for (what, dimension, value) in [
             ("nginx", Dimension::Software, "nginx"),
             ("apache", Dimension::Software, "apache"),
@@ -163,6 +205,64 @@ fn intervals_are_right_where_hosts_are_discovered_while_others_are_visited() {
         }
     });
     assert_right(&right, 100);
+}
+
+#[test]
+fn intervals_are_right_where_a_host_with_most_of_the_pages_was_visited_out_of_its_turn() {
+    let course = |portal: &mut Portal| {
+        (portal.pages, portal.front) = (Pages::Blogs, Some(5_000));
+        portal.discover(1);
+        portal.visit(1);
+        portal.discover(2_000);
+        portal.visit(150);
+    };
+    let right = right(200, 2_001, course);
+    assert!(right["pages"] * 100 >= 90 * 200 && right["page bytes"] * 100 >= 90 * 200, "{right:?}");
+    // It stands for itself, unless it stands before the cut.
+    let mut alone = 0;
+    for seed in 1..=20_u64 {
+        let mut portal = Portal::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), 2_001);
+        course(&mut portal);
+        let pages = portal.told().estimates.pages;
+        let is_alone = portal.tally.inclusion_probability(&portal.hosts[0]) == Some(1.0);
+        assert!(!is_alone || pages.margin < 5_000, "{pages:?}");
+        alone += u64::from(is_alone);
+    }
+    assert!(alone >= 15, "{alone} of 20");
+    let of_rows = right_of_rows(2_001, course);
+    assert_each_right(&of_rows);
+}
+
+#[test]
+fn intervals_are_right_where_many_hosts_of_another_kind_were_visited_before_the_others_were_known() {
+    // The first 400 of the larger third: they stand for none of the others, wherever they are in line.
+    for then in [150, 400, 1_200] {
+        let right = right(100, 2_000, |portal| {
+            portal.discover(400);
+            portal.visit(400);
+            portal.discover(1_600);
+            portal.visit(then);
+        });
+        assert!(["pages", "page bytes", "up"].iter().all(|what| right[what] >= 90), "{then}: {right:?}");
+    }
+}
+
+#[test]
+fn intervals_of_sums_are_right_for_small_samples_and_long_tails_and_of_fewer_than_thirty_there_are_none() {
+    for visited in [10, 20, 30, 150] {
+        for pages in [Pages::Mixed, Pages::Lognormal] {
+            let seeds = if visited < 30 { 40 } else { 100 };
+            let right = right(seeds, 2_000, |portal| {
+                portal.pages = pages;
+                portal.discover(2_000);
+                portal.visit(visited);
+            });
+            let enough = |what: &str| right.get(what).map(|right| *right * 100 >= 90 * seeds);
+            assert_eq!(enough("up"), Some(true), "{visited}: {right:?}");
+            let sums = if visited < 30 { None } else { Some(true) };
+            assert_eq!((enough("pages"), enough("page bytes")), (sums, sums), "{visited}: {right:?}");
+        }
+    }
 }
 
 /// Rows of servers, and the labels that a survey has for each.
@@ -234,7 +334,8 @@ fn note(right: &mut Outcomes, what: String, estimate: &Estimate, truth: u64) {
 /// Notes for each figure whether its interval has the true one in it.
 fn note_figures(right: &mut Outcomes, name: &str, figures: [(&str, &Estimate, u64); 5], not_estimated: u64) {
     assert_eq!(not_estimated, 0, "{name}");
-    figures.into_iter().for_each(|(what, estimate, truth)| note(right, format!("{name}: {what}"), estimate, truth));
+    let estimated = figures.into_iter().filter(|(_, estimate, _)| estimate.not_estimated == 0);
+    estimated.for_each(|(what, estimate, truth)| note(right, format!("{name}: {what}"), estimate, truth));
 }
 
 fn note_cell(right: &mut Outcomes, name: &str, told: &CellEstimates, truth: &Counts) {
@@ -261,11 +362,12 @@ const TABLES: [[Split; 2]; 3] = [
     [Split::Label, Split::By(Dimension::Tld)],
 ];
 
-/// In how many of 100 seeds the intervals of sums over rows are right; `course` discovers and visits.
-fn right_of_rows(course: impl Fn(&mut Portal)) -> Outcomes {
+/// In how many of 100 seeds the intervals of sums over rows are right; `course` discovers and visits. Sums that are not estimated are left
+/// out.
+fn right_of_rows(hosts: usize, course: impl Fn(&mut Portal)) -> Outcomes {
     let mut right = Outcomes::new();
     for seed in 1..=100_u64 {
-        let mut portal = Portal::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), 2_000);
+        let mut portal = Portal::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), hosts);
         course(&mut portal);
         portal.told();
         let (told, truth) = (Rows::of_survey(&portal, false), Rows::of_survey(&portal, true));
@@ -301,7 +403,7 @@ fn right_of_rows(course: impl Fn(&mut Portal)) -> Outcomes {
 
 #[test]
 fn intervals_of_a_survey_and_of_tables_over_rows_are_right_in_ninety_of_a_hundred_seeds() {
-    let right = right_of_rows(|portal| {
+    let right = right_of_rows(2_000, |portal| {
         portal.discover(2_000);
         portal.visit(300);
     });
@@ -315,7 +417,7 @@ fn intervals_of_a_survey_and_of_tables_over_rows_are_right_in_ninety_of_a_hundre
 
 #[test]
 fn intervals_over_rows_are_right_where_hosts_are_discovered_while_others_are_visited() {
-    let right = right_of_rows(|portal| {
+    let right = right_of_rows(2_000, |portal| {
         portal.discover(40);
         portal.visit(40);
         for _ in 0..20 {
@@ -346,11 +448,19 @@ fn rows_of_few_hosts_are_counted_and_nothing_is_estimated_of_those_of_whom_too_f
     assert!(summary.estimates.not_estimated == 0 && summary.estimates.sampled >= 20, "{:?}", summary.estimates);
     assert_eq!(splits["label"]["sector=museum"].not_estimated, 50);
     assert_eq!(splits["label"]["sector=museum"].pages.estimated, tally.labels()["sector=museum"].pages, "only what was counted");
+    assert_eq!(splits["label"]["sector=museum"].told(|told| told.servers), "50", "how many there are is known");
+    assert!(splits["label"]["sector=museum"].told(|told| told.up).ends_with(" or more"));
     let status = &splits["status"]["waiting"];
     assert!(status.servers.estimated == 0 && status.servers.margin > 0, "those that wait are among the others: {status:?}");
     let cells = table.cells();
     let (_, estimates) = table.estimates(&cells);
     assert_eq!(estimates[&vec!["up".to_owned()]], splits["status"]["up"], "a table says the same");
+    // Where nothing is estimated of the others no value is said to be sure.
+    let mut tally = RowTally::default();
+    (0..1_000).for_each(|number| tally.enter(&row(&portal, number, number < 5, None), &EMPTY));
+    let (summary, splits) = tally.summary();
+    assert!(summary.estimates.by.is_empty() && summary.estimates.not_estimated == 1_000, "{:?}", summary.estimates);
+    assert_eq!(splits["status"]["up"].told(|told| told.servers), format!("{} or more", summary.total.up));
     // Of an address of which all were visited, some before their turn, nothing is estimated.
     let mut tally = RowTally::default();
     (0..1_000).for_each(|number| tally.enter(&row(&portal, number, true, None), &EMPTY));

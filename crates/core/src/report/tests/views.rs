@@ -3,6 +3,7 @@
 use super::{super::Outside, *};
 use nearcrawl_model::{
     ids::Ticket,
+    server_rows::{RowsOf, ServerRow},
     view::{LimitView, Liveness, State},
 };
 
@@ -280,4 +281,17 @@ fn a_subnet_is_answered_by_the_registered_one_around_it_or_sent_to_those_within(
     assert!(said.starts_with("No member owns its subnet 9.0.3.0/24 yet"), "{said}");
     let said = played.why("9.0.0.0/16").answer_text;
     assert!(said.starts_with("9.0.0.0/16 has no owner as a whole"), "{said}");
+}
+
+#[test]
+fn rows_of_servers_that_were_just_named_say_that_they_count_as_themselves() {
+    let mut played = Played::alone();
+    played.seed("http://a.ke/");
+    let told = |played: &Played| {
+        let rows = played.crawler.view().rows(RowsOf::Servers, None).unwrap().rows;
+        rows.iter().map(|row| ServerRow::read(row).unwrap().inclusion_probability).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&played), [None], "they are not in the sums yet");
+    played.crawler.prepare_rows();
+    assert_eq!(told(&played), [Some(1.0)]);
 }
