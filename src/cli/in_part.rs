@@ -67,9 +67,10 @@ pub fn estimate_columns(failures: &str) -> Vec<String> {
     columns.chain(["hosts_not_estimated".to_owned()]).collect()
 }
 
-/// The cells of [`estimate_columns`], in their order.
-pub fn estimate_cells(figures: [Estimate; 5], not_estimated: u64) -> impl Iterator<Item = String> {
-    figures.into_iter().flat_map(|told| [told.estimated, told.margin]).chain([not_estimated]).map(|number| number.to_string())
+/// The cells of [`estimate_columns`], in their order; empty ones for what is not told.
+pub fn estimate_cells(figures: [Option<Estimate>; 5], not_estimated: Option<u64>) -> impl Iterator<Item = String> {
+    let figures = figures.into_iter().flat_map(|told| [told.map(|told| told.estimated), told.map(|told| told.margin)]);
+    figures.chain([not_estimated]).map(|number| number.map(|number| number.to_string()).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     evaluate,
-    in_part::{estimate_cells, estimate_columns},
+    in_part::{InPartCounts, estimate_cells, estimate_columns},
     json,
     last_whole::{OfRows, Standing, last_whole},
     owners::Source,
@@ -133,7 +133,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<(String, Option
         return of_survey(args, survey, style).await;
     }
     let told = match by[..] {
-        [Split::By(one), Split::By(other)] => cross_table((one, other), args, style).await?,
+        [Split::By(one), Split::By(other)] => return cross_table((one, other), args, style).await,
         _ if args.distinct => distinct_only(&distinct(args).await?, args, style)?,
         _ => of_all(args, style).await?,
     };
@@ -181,6 +181,17 @@ const FAILURES: &str = "detected_failures";
 
 /// What a CSV of sums over rows says in each row: whether all rows were there, what is estimated, and whether the sums are the newest.
 const ABOUT_ROWS: [&str; 5] = ["all_owners_answered", "missing_text", "sample_text", "consistent_age_ms", "in_transition_text"];
+
+/// What a CSV of two splits of all servers says in each row: whether the counts are exact, and what the estimates beside them rest on.
+const ABOUT_CELLS: [&str; 7] = [
+    "exact",
+    "in_transition_text",
+    "all_owners_answered",
+    "missing_text",
+    "sample_text",
+    "estimates_age_ms",
+    "estimates_in_transition_text",
+];
 
 /// The totals of a survey.
 async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
@@ -286,8 +297,8 @@ fn distinct_freshness(view: &DistinctView) -> String {
 }
 
 /// The sums by two dimensions at once. Members tell what was counted; what it comes to where only a part of the hosts of an address was visited
-/// is said by the rows of all servers, which are asked for only then.
-async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+/// is said by the rows of all servers, which are asked for only then. If they are missing, that is an error behind what was counted.
+async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let by = format!("{},{}", one.name(), other.name());
     let api = ApiClient::new(&args.api)?;
     let view: CrossTableView = api.get("/api/cross-table", &[("by", &by)]).await?;
@@ -297,13 +308,13 @@ async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Re
         let newest = row_table(&[Split::By(one), Split::By(other)], None, None, args.api.api.as_deref()).await;
         rows = Some(last_whole(args.question(format!("by {by}")), newest).await);
     }
-    let table = CrossTableTold::of(view, rows);
+    let table = CrossTableTold::of(view, InPartCounts::from(&totals.summary.estimates), rows);
     let warning = table.in_transition_text.as_ref().map(|why| format!("in transition: {why}"));
-    match (args.api.json, args.csv) {
-        (true, _) => json(&table),
+    let told = match (args.api.json, args.csv) {
+        (true, _) => json(&table)?,
         (_, true) => {
             warning.iter().for_each(|warning| drop(writeln!(io::stderr(), "warning: {warning}")));
-            table_csv(&table)
+            table_csv(&table)?
         }
         _ => {
             let mut total = Counts::default();
@@ -312,9 +323,10 @@ async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Re
             let freshness = [Some(warning.unwrap_or_else(|| "exact".to_owned())), first_runs];
             let freshness = freshness.into_iter().flatten().collect::<Vec<_>>().join("; ");
             let estimated = table.estimated().map(|estimated| paragraph(&estimated)).unwrap_or_default();
-            Ok(paragraph(&freshness) + &estimated + "\n" + &table_text(&table, style))
+            paragraph(&freshness) + &estimated + "\n" + &table_text(&table, style)
         }
-    }
+    };
+    Ok((told, table.failure()))
 }
 
 fn table_text(view: &CrossTableTold, style: Style) -> String {
@@ -401,21 +413,26 @@ fn row_columns() -> Vec<String> {
 fn cells_of(counts: &Counts, estimates: Option<&CellEstimates>) -> impl Iterator<Item = String> + use<> {
     let CellEstimates { servers, up, pages, page_bytes, detected_failures, not_estimated } =
         estimates.copied().unwrap_or_else(|| CellEstimates::counted(counts));
-    estimate_cells([servers, up, pages, page_bytes, detected_failures], not_estimated)
+    estimate_cells([servers, up, pages, page_bytes, detected_failures].map(Some), Some(not_estimated))
 }
 
-/// One row for each cell; all add up to the total.
+/// One row for each cell; all add up to the total. Where something would have to be estimated and rows are missing for it, the columns of
+/// estimates are empty.
 fn table_csv(view: &CrossTableTold) -> Result<String, CommandError> {
     let standing = Standing { consistent_age_ms: view.estimates_age_ms, in_transition_text: view.estimates_in_transition_text.clone() };
-    let about = [view.exact.to_string(), view.in_transition_text.clone().unwrap_or_default(), view.estimated().unwrap_or_default()];
-    let about: Vec<String> = about.into_iter().chain(standing.columns()).collect();
+    let counts = [view.exact.to_string(), view.in_transition_text.clone().unwrap_or_default()];
+    let rows = [view.all_owners_answered.to_string(), view.missing_text.join("; "), view.estimated().unwrap_or_default()];
+    let about: Vec<String> = counts.into_iter().chain(rows).chain(standing.columns()).collect();
     let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk::<2>()?, cell)));
     let rows = cells.map(|(values, cell)| {
-        let further = cells_of(&cell.counts, cell.estimates.as_ref()).chain(about.clone()).collect();
+        let mut further: Vec<String> = match &view.estimates {
+            Some(_) => cells_of(&cell.counts, cell.estimates.as_ref()).collect(),
+            None => estimate_cells([None; 5], None).collect(),
+        };
+        further.extend_from_slice(&about);
         (values.each_ref().map(String::as_str), &cell.counts, further)
     });
-    let about = ["exact", "in_transition_text", "sample_text", "estimates_age_ms", "estimates_in_transition_text"];
-    let further: Vec<String> = estimate_columns(FAILURES).into_iter().chain(about.map(str::to_owned)).collect();
+    let further: Vec<String> = estimate_columns(FAILURES).into_iter().chain(ABOUT_CELLS.map(str::to_owned)).collect();
     rows_csv(view.by.map(Dimension::name), &further, rows)
 }
 
