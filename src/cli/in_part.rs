@@ -42,9 +42,10 @@ pub fn estimate_columns(failures: &str) -> Vec<String> {
     columns.chain(["hosts_not_estimated", "hosts_sums_not_estimated"].map(str::to_owned)).collect()
 }
 
-/// The cells of [`estimate_columns`], in their order.
-pub fn estimate_cells(figures: [Estimate; 5], not_estimated: u64) -> impl Iterator<Item = String> {
+/// The cells of [`estimate_columns`], in their order; empty ones for what is not told.
+pub fn estimate_cells(figures: [Option<Estimate>; 5], not_estimated: Option<u64>) -> impl Iterator<Item = String> {
     let [_, _, pages, ..] = figures;
-    let without = [not_estimated, pages.not_estimated.max(not_estimated)];
-    figures.into_iter().flat_map(|told| [told.estimated, told.margin]).chain(without).map(|number| number.to_string())
+    let without_sums = not_estimated.zip(pages).map(|(hosts, pages)| pages.not_estimated.max(hosts));
+    let figures = figures.into_iter().flat_map(|told| [told.map(|told| told.estimated), told.map(|told| told.margin)]);
+    figures.chain([not_estimated, without_sums]).map(|number| number.map(|number| number.to_string()).unwrap_or_default())
 }

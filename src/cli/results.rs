@@ -4,7 +4,7 @@ use super::{
     client::{ApiArgs, ApiClient},
     error::{CommandError, Exit},
     evaluate,
-    in_part::{estimate_cells, estimate_columns},
+    in_part::{InPartCounts, estimate_cells, estimate_columns},
     json,
     last_whole::{OfRows, Standing, last_whole},
     owners::Source,
@@ -19,7 +19,7 @@ use clap::{Args, ValueEnum, builder::PossibleValue};
 use nearcrawl_model::{
     cross_table::{CrossTableView, Pair},
     distinct::{DistinctCount, DistinctView},
-    estimates::{CellEstimates, Estimate},
+    estimates::{CellEstimates, Estimate, Estimates},
     split::Split,
     summary::{Counts, Dimension, Summary, SwarmResults},
     survey::SurveyRef,
@@ -133,7 +133,7 @@ pub async fn results(args: &ResultsArgs, style: Style) -> Result<(String, Option
         return of_survey(args, survey, style).await;
     }
     let told = match by[..] {
-        [Split::By(one), Split::By(other)] => cross_table((one, other), args, style).await?,
+        [Split::By(one), Split::By(other)] => return cross_table((one, other), args, style).await,
         _ if args.distinct => distinct_only(&distinct(args).await?, args, style)?,
         _ => of_all(args, style).await?,
     };
@@ -155,7 +155,7 @@ async fn of_all(args: &ResultsArgs, style: Style) -> Result<String, CommandError
             if let Some(warning) = warning(&results) {
                 let _ = writeln!(io::stderr(), "{warning}");
             }
-            csv(&results)
+            csv(&results, args.by.len() == 1)
         }
         _ => Ok(text(&results, rule_sets.as_deref(), distinct, style)),
     }
@@ -181,6 +181,17 @@ const FAILURES: &str = "detected_failures";
 
 /// What a CSV of sums over rows says in each row: whether all rows were there, what is estimated, and whether the sums are the newest.
 const ABOUT_ROWS: [&str; 5] = ["all_owners_answered", "missing_text", "sample_text", "consistent_age_ms", "in_transition_text"];
+
+/// What a CSV of two splits of all servers says in each row: whether the counts are exact, and what the estimates beside them rest on.
+const ABOUT_CELLS: [&str; 7] = [
+    "exact",
+    "in_transition_text",
+    "all_owners_answered",
+    "missing_text",
+    "sample_text",
+    "estimates_age_ms",
+    "estimates_in_transition_text",
+];
 
 /// The totals of a survey.
 async fn of_survey(args: &ResultsArgs, survey: &SurveyRef, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
@@ -249,28 +260,35 @@ async fn distinct(args: &ResultsArgs) -> Result<DistinctView, CommandError> {
     Source::of(args.member.as_deref(), args.api.api.as_deref()).await?.distinct().await
 }
 
-/// How many different ones there are, and nothing else.
+/// How many different ones there are, and nothing else. Each with the servers of which it is not known what they add to it.
 fn distinct_only(view: &DistinctView, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+    let unknown = view.servers_not_counted;
     let counts = [
-        ("servers", DistinctCount { count: view.servers, error_ratio: 0.0 }),
-        ("addresses", view.addresses),
-        ("domains", view.domains),
-        ("external_hosts", view.external_hosts),
-        ("external_domains", view.external_domains),
+        ("servers", DistinctCount { count: view.servers, error_ratio: 0.0 }, 0),
+        ("addresses", view.addresses, 0),
+        ("domains", view.domains, 0),
+        ("external_hosts", view.external_hosts, unknown),
+        ("external_domains", view.external_domains, unknown),
     ];
     if args.api.json {
         return json(view);
     }
     if args.csv {
-        let rows = counts.iter().map(|(name, count)| {
+        let rows = counts.iter().map(|(name, count, not_counted)| {
             let why = view.in_transition_text.clone().unwrap_or_default();
-            vec![(*name).to_owned(), count.count.to_string(), count.error_ratio.to_string(), why]
+            vec![(*name).to_owned(), count.count.to_string(), count.error_ratio.to_string(), why, not_counted.to_string()]
         });
-        return as_csv(&["distinct", "count", "error_ratio", "in_transition_text"], rows);
+        return as_csv(&["distinct", "count", "error_ratio", "in_transition_text", "servers_not_counted"], rows);
     }
     let mut table = Table::new(&["distinct", ">count", ">standard error"]);
-    for (name, count) in counts {
-        let error = if count.error_ratio == 0.0 { "exact".to_owned() } else { format!("{:.1} %", count.error_ratio * 100.0) };
+    for (name, count, not_counted) in counts {
+        let is_whole = view.in_transition_text.is_none() && not_counted == 0;
+        let error = match (count.error_ratio == 0.0, is_whole) {
+            (true, true) => "exact".to_owned(),
+            (true, false) => "counted so far".to_owned(),
+            (false, true) => format!("{:.1} %", count.error_ratio * 100.0),
+            (false, false) => format!("{:.1} % of those counted so far", count.error_ratio * 100.0),
+        };
         table.row(vec![name.replace('_', " "), count.count.to_string(), error]);
     }
     Ok(table.text(style) + &paragraph(&distinct_freshness(view)))
@@ -286,8 +304,8 @@ fn distinct_freshness(view: &DistinctView) -> String {
 }
 
 /// The sums by two dimensions at once. Members tell what was counted; what it comes to where only a part of the hosts of an address was visited
-/// is said by the rows of all servers, which are asked for only then.
-async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Result<String, CommandError> {
+/// is said by the rows of all servers, which are asked for only then. If they are missing, that is an error behind what was counted.
+async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Result<(String, Option<CommandError>), CommandError> {
     let by = format!("{},{}", one.name(), other.name());
     let api = ApiClient::new(&args.api)?;
     let view: CrossTableView = api.get("/api/cross-table", &[("by", &by)]).await?;
@@ -297,13 +315,13 @@ async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Re
         let newest = row_table(&[Split::By(one), Split::By(other)], None, None, args.api.api.as_deref()).await;
         rows = Some(last_whole(args.question(format!("by {by}")), newest).await);
     }
-    let table = CrossTableTold::of(view, rows);
+    let table = CrossTableTold::of(view, InPartCounts::from(&totals.summary.estimates), rows);
     let warning = table.in_transition_text.as_ref().map(|why| format!("in transition: {why}"));
-    match (args.api.json, args.csv) {
-        (true, _) => json(&table),
+    let told = match (args.api.json, args.csv) {
+        (true, _) => json(&table)?,
         (_, true) => {
             warning.iter().for_each(|warning| drop(writeln!(io::stderr(), "warning: {warning}")));
-            table_csv(&table)
+            table_csv(&table)?
         }
         _ => {
             let mut total = Counts::default();
@@ -312,9 +330,10 @@ async fn cross_table((one, other): Pair, args: &ResultsArgs, style: Style) -> Re
             let freshness = [Some(warning.unwrap_or_else(|| "exact".to_owned())), first_runs];
             let freshness = freshness.into_iter().flatten().collect::<Vec<_>>().join("; ");
             let estimated = table.estimated().map(|estimated| paragraph(&estimated)).unwrap_or_default();
-            Ok(paragraph(&freshness) + &estimated + "\n" + &table_text(&table, style))
+            paragraph(&freshness) + &estimated + "\n" + &table_text(&table, style)
         }
-    }
+    };
+    Ok((told, table.failure()))
 }
 
 fn table_text(view: &CrossTableTold, style: Style) -> String {
@@ -401,21 +420,26 @@ fn row_columns() -> Vec<String> {
 fn cells_of(counts: &Counts, estimates: Option<&CellEstimates>) -> impl Iterator<Item = String> + use<> {
     let CellEstimates { servers, up, pages, page_bytes, detected_failures, not_estimated } =
         estimates.copied().unwrap_or_else(|| CellEstimates::counted(counts));
-    estimate_cells([servers, up, pages, page_bytes, detected_failures], not_estimated)
+    estimate_cells([servers, up, pages, page_bytes, detected_failures].map(Some), Some(not_estimated))
 }
 
-/// One row for each cell; all add up to the total.
+/// One row for each cell; all add up to the total. Where something would have to be estimated and rows are missing for it, the columns of
+/// estimates are empty.
 fn table_csv(view: &CrossTableTold) -> Result<String, CommandError> {
     let standing = Standing { consistent_age_ms: view.estimates_age_ms, in_transition_text: view.estimates_in_transition_text.clone() };
-    let about = [view.exact.to_string(), view.in_transition_text.clone().unwrap_or_default(), view.estimated().unwrap_or_default()];
-    let about: Vec<String> = about.into_iter().chain(standing.columns()).collect();
+    let counts = [view.exact.to_string(), view.in_transition_text.clone().unwrap_or_default()];
+    let rows = [view.all_owners_answered.to_string(), view.missing_text.join("; "), view.estimated().unwrap_or_default()];
+    let about: Vec<String> = counts.into_iter().chain(rows).chain(standing.columns()).collect();
     let cells = view.cells.iter().filter_map(|cell| Some((cell.values.first_chunk::<2>()?, cell)));
     let rows = cells.map(|(values, cell)| {
-        let further = cells_of(&cell.counts, cell.estimates.as_ref()).chain(about.clone()).collect();
+        let mut further: Vec<String> = match &view.estimates {
+            Some(_) => cells_of(&cell.counts, cell.estimates.as_ref()).collect(),
+            None => estimate_cells([None; 5], None).collect(),
+        };
+        further.extend_from_slice(&about);
         (values.each_ref().map(String::as_str), &cell.counts, further)
     });
-    let about = ["exact", "in_transition_text", "sample_text", "estimates_age_ms", "estimates_in_transition_text"];
-    let further: Vec<String> = estimate_columns(FAILURES).into_iter().chain(about.map(str::to_owned)).collect();
+    let further: Vec<String> = estimate_columns(FAILURES).into_iter().chain(ABOUT_CELLS.map(str::to_owned)).collect();
     rows_csv(view.by.map(Dimension::name), &further, rows)
 }
 
@@ -502,20 +526,37 @@ fn breakdown(name: &str, values: &BTreeMap<String, Counts>, estimated: &[Column]
     table.text(style)
 }
 
-/// One row for each value of each breakdown; the rows of one breakdown add up to the total.
-fn csv(results: &SwarmResults) -> Result<String, CommandError> {
-    let Summary { by, estimates, .. } = &results.summary;
-    let age = results.consistent_age_ms.map(|age| age.to_string()).unwrap_or_default();
-    let about = [results.exact.to_string(), age, results.in_transition_text.clone().unwrap_or_default()];
-    let rows = by.iter().flat_map(|(dimension, values)| {
+/// One row for each value of each breakdown; the rows of one breakdown add up to the total, which is the first row unless only one breakdown is
+/// shown. Members tell estimates of servers by value, and of what else there is those of the total alone: other cells are empty where
+/// something is estimated. No owner was asked for rows.
+fn csv(results: &SwarmResults, is_one_shown: bool) -> Result<String, CommandError> {
+    let Summary { by, estimates, total, .. } = &results.summary;
+    let [age, why] =
+        Standing { consistent_age_ms: results.consistent_age_ms, in_transition_text: results.in_transition_text.clone() }.columns();
+    let sample = estimates.sentence().unwrap_or_default();
+    let about = [String::new(), String::new(), sample, age, why, results.exact.to_string()];
+    let counted = CellEstimates::counted(total);
+    let Estimates { up, pages, page_bytes, not_estimated, .. } = estimates;
+    let (up, pages, page_bytes, not_estimated) = (*up, *pages, *page_bytes, *not_estimated);
+    let of_total = if estimates.is_any() { CellEstimates { up, pages, page_bytes, not_estimated, ..counted } } else { counted };
+    let of_total = (["total", "all"], total, of_total, true);
+    let values = by.iter().flat_map(|(dimension, values)| {
         values.iter().map(|(value, counts)| {
-            let estimate = estimates.servers(*dimension, value);
-            let estimated = estimate.map_or([counts.servers, 0], |estimate| [estimate.estimated, estimate.margin]);
-            let more = estimated.iter().map(u64::to_string).chain(about.iter().cloned());
-            ([dimension.name(), value.as_str()], counts, more.collect())
+            let counted = CellEstimates::counted(counts);
+            let servers = estimates.servers(*dimension, value).copied().unwrap_or(counted.servers);
+            let told = CellEstimates { servers, not_estimated: estimates.not_estimated, ..counted };
+            ([dimension.name(), value.as_str()], counts, told, false)
         })
     });
-    let further = ["servers_estimated", "servers_margin", "exact", "consistent_age_ms", "in_transition_text"];
+    let rows = (!is_one_shown).then_some(of_total).into_iter().chain(values).map(|(names, counts, told, is_total)| {
+        let CellEstimates { servers, up, pages, page_bytes, detected_failures, not_estimated } = told;
+        let all = |told: Estimate| (is_total || !estimates.is_any()).then_some(told);
+        let failures = Some(detected_failures).filter(|_| !estimates.is_any());
+        let figures = [Some(servers), all(up), all(pages), all(page_bytes), failures];
+        let not_estimated = Some(not_estimated).filter(|hosts| is_total || *hosts == 0);
+        (names, counts, estimate_cells(figures, not_estimated).chain(about.iter().cloned()).collect())
+    });
+    let further: Vec<String> = row_columns().into_iter().chain(["exact".to_owned()]).collect();
     rows_csv(["dimension", "value"], &further, rows)
 }
 
@@ -586,7 +627,80 @@ fn columns(counts: &Counts) -> [u64; 21] {
 
 #[cfg(test)]
 mod tests {
-    use super::{BTreeMap, CommandError, Counts, Dimension, Exit, ResultsView, Style, Summary, SwarmResults, csv, text, warning};
+    use super::{
+        BTreeMap, CommandError, Counts, Dimension, DistinctCount, DistinctView, Estimate, Estimates, Exit, ResultsView, Style, Summary,
+        SwarmResults, csv, text, warning,
+    };
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+    use nearcrawl_model::{access_point::AccessPoint, distinct::DistinctSets};
+
+    /// The arguments of a command with this line.
+    fn arguments(line: &str) -> super::ResultsArgs {
+        match Cli::try_parse_from(["nearcrawl", "results"].into_iter().chain(line.split_whitespace())).unwrap().command {
+            Command::Results(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The rows of a CSV, each with its cells by column.
+    fn rows_of(text: &str) -> Vec<BTreeMap<String, String>> {
+        csv::Reader::from_reader(text.as_bytes()).deserialize().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn sets_that_are_not_whole_are_not_called_exact() {
+        let own = || DistinctView::new(AccessPoint([1; 32]), &DistinctSets::default(), 2);
+        let table = |view: &DistinctView, line: &str| super::distinct_only(view, &arguments(line), Style::Plain).unwrap();
+        let said = |view: &DistinctView| {
+            let text = table(view, "--distinct");
+            ["exact", "counted so far", "% of those counted so far"]
+                .map(|words| text.lines().filter(|line| line.trim().ends_with(words)).count())
+        };
+        assert_eq!(said(&own()), [5, 0, 0]);
+        let earlier = DistinctView { servers_not_counted: 1, ..own() };
+        assert_eq!(said(&earlier), [3, 2, 0], "only what the servers named is not whole: {}", table(&earlier, "--distinct"));
+        let estimate = DistinctCount { count: 9_000, error_ratio: 0.016 };
+        let silent = DistinctView { in_transition_text: Some("x did not tell".to_owned()), external_hosts: estimate, ..own() };
+        assert_eq!(said(&silent), [0, 5, 1], "{}", table(&silent, "--distinct"));
+        assert!(table(&silent, "--distinct").contains("1.6 % of those counted so far"));
+        let rows = rows_of(&table(&DistinctView { servers_not_counted: 3, ..silent }, "--distinct --csv"));
+        let not_counted: Vec<_> = rows.iter().map(|row| (row["distinct"].as_str(), row["servers_not_counted"].as_str())).collect();
+        assert_eq!(not_counted[2..], [("domains", "0"), ("external_hosts", "3"), ("external_domains", "3")]);
+        assert!(rows.iter().all(|row| row["in_transition_text"] == "x did not tell"), "{rows:?}");
+    }
+
+    #[test]
+    fn rows_of_all_servers_have_the_estimates_of_the_totals_and_say_nothing_of_what_is_not_told() {
+        let mut results = results(true);
+        let (kenya, up) =
+            (Counts { servers: 100_000, up: 1_800, pages: 7_000, ..Counts::default() }, Counts { servers: 1_800, ..Counts::default() });
+        results.summary.total = kenya;
+        results.summary.by.insert(Dimension::Country, [("KE".to_owned(), kenya)].into());
+        results.summary.by.insert(Dimension::Status, [("up".to_owned(), up)].into());
+        let counted = rows_of(&csv(&results, false).unwrap());
+        let cells = |row: &BTreeMap<String, String>, names: [&str; 4]| names.map(|name| row[name].clone());
+        let pages = ["servers_estimated", "pages_estimated", "pages_margin", "hosts_not_estimated"];
+        assert_eq!(counted.iter().map(|row| row["dimension"].as_str()).collect::<Vec<_>>(), ["total", "country", "status"]);
+        assert_eq!(cells(&counted[1], pages), ["100000", "7000", "0", "0"], "where all is counted that is what it comes to");
+        assert!(counted.iter().all(|row| row["sample_text"].is_empty()));
+
+        let estimates = &mut results.summary.estimates;
+        *estimates = Estimates { addresses: 1, hosts: 100_000, sampled: 2_345, ..Estimates::default() };
+        (estimates.up.more, estimates.pages.more, estimates.pages.variance) = (69_000.0, 290_000.0, 1e6);
+        let status = Estimate { more: 69_000.0, ..Estimate::default() };
+        estimates.by.insert(Dimension::Status, [("up".to_owned(), status)].into());
+        estimates.settle(&kenya, &results.summary.by);
+        let rows = rows_of(&csv(&results, false).unwrap());
+        assert_eq!(cells(&rows[0], pages), ["100000", "297000", "1960", "0"]);
+        assert_eq!(cells(&rows[0], ["up_estimated", "up_margin", "detected_failures_estimated", "exact"]), ["70800", "0", "", "true"]);
+        assert_eq!(cells(&rows[1], pages), ["100000", "", "", "0"], "members do not tell how many pages a country has");
+        assert_eq!(cells(&rows[2], pages), ["70800", "", "", "0"]);
+        assert!(rows.iter().all(|row| row["sample_text"].contains("2345 of 100000 hosts at 1 address with many were visited so far")));
+        let of_rows = super::row_columns();
+        assert!(of_rows.iter().all(|column| rows[0].contains_key(column)), "they have the columns of sums over rows");
+        assert_eq!(rows_of(&csv(&results, true).unwrap()).len(), 2, "the rows of one breakdown add up to the total");
+    }
 
     fn results(exact: bool) -> SwarmResults {
         SwarmResults {
@@ -647,7 +761,7 @@ mod tests {
             let mut results = results(exact);
             let country = BTreeMap::from([("KE".to_owned(), Counts { servers: 7, ..Counts::default() })]);
             results.summary.by.insert(Dimension::Country, country);
-            let text = csv(&results).unwrap();
+            let text = csv(&results, true).unwrap();
             let mut reader = csv::Reader::from_reader(text.as_bytes());
             let head = reader.headers().unwrap().clone();
             let row = reader.records().next().unwrap().unwrap();

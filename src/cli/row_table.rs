@@ -93,30 +93,34 @@ pub struct CrossTableTold {
     pub estimates_age_ms: Option<Millis>,
     /// Why the newest rows do not answer.
     pub estimates_in_transition_text: Option<String>,
-    /// How much of the hosts of crowded addresses was visited: the sums are of these only.
+    /// How much of the hosts of crowded addresses was visited: the sums are of these only. If rows are missing it is what members tell of it.
     pub sample: InPartCounts,
-    /// What the sums over all servers come to with the others there.
-    pub estimates: Estimates,
+    /// What the sums over all servers come to with the others there; none if something would have to be estimated and rows are missing for it:
+    /// then cells have no estimates either.
+    pub estimates: Option<Estimates>,
     /// The cells, those with the most servers first.
     pub cells: Vec<RowCell>,
 }
 
 impl CrossTableTold {
-    /// These sums, and what the rows of all servers say of the hosts that were not visited; no rows where all are counted. Rows that are
-    /// not to be had take nothing from what was counted.
-    pub fn of(view: CrossTableView, rows: Option<Result<RowTableView, CommandError>>) -> CrossTableTold {
+    /// These sums, and what the rows of all servers say of the hosts that were not visited, of which members tell `sample`; no rows where all
+    /// are counted. Rows that are not to be had take nothing from what was counted.
+    pub fn of(view: CrossTableView, sample: InPartCounts, rows: Option<Result<RowTableView, CommandError>>) -> CrossTableTold {
         let CrossTableView { answered_by, exact, in_transition_text, by, cells } = view;
         let (rows, failure) = match rows.transpose() {
             Ok(rows) => (rows, None),
             Err(why) => (None, Some(why.message)),
         };
-        let (sample, missing_text) = rows.as_ref().map(|rows| (rows.sample, rows.missing_text.clone())).unwrap_or_default();
+        let missing_text = rows.as_ref().map(|rows| rows.missing_text.clone()).unwrap_or_default();
         let missing_text: Vec<String> = missing_text.into_iter().chain(failure).collect();
+        let is_whole = missing_text.is_empty();
+        let rows = rows.filter(|_| is_whole);
+        let sample = rows.as_ref().map_or(sample, |rows| rows.sample);
         let Standing { consistent_age_ms, in_transition_text: old } = rows.as_ref().map(|rows| rows.standing.clone()).unwrap_or_default();
-        let (mut of_cells, mut estimates) = (BTreeMap::new(), Estimates::default());
-        if let Some(rows) = rows.filter(|rows| rows.missing_text.is_empty()) {
+        let (mut of_cells, mut estimates) = (BTreeMap::new(), is_whole.then(Estimates::default));
+        if let Some(rows) = rows {
             of_cells = rows.cells.into_iter().filter_map(|cell| Some((cell.values, cell.estimates?))).collect();
-            estimates = rows.estimates;
+            estimates = Some(rows.estimates);
         }
         let mut told: Vec<RowCell> = Vec::new();
         let mut total = Counts::default();
@@ -134,13 +138,13 @@ impl CrossTableTold {
         for RowCell { counts, estimates, .. } in &mut told {
             estimates.iter_mut().for_each(|estimates| estimates.settle(counts));
         }
-        estimates.settle(&total, &BTreeMap::new());
+        estimates.iter_mut().for_each(|estimates| estimates.settle(&total, &BTreeMap::new()));
         CrossTableTold {
             answered_by,
             exact,
             in_transition_text,
             by,
-            all_owners_answered: missing_text.is_empty(),
+            all_owners_answered: is_whole,
             missing_text,
             estimates_age_ms: consistent_age_ms,
             estimates_in_transition_text: old,
@@ -152,15 +156,19 @@ impl CrossTableTold {
 
     /// What is estimated, or why nothing is, in words; none if all is counted.
     pub fn estimated(&self) -> Option<String> {
-        if self.all_owners_answered {
-            let age = self.estimates_age_ms.zip(self.estimates_in_transition_text.as_deref());
-            let age = age.map_or_else(String::new, |(age, why)| format!("; estimates of rows as they were {} ago: {why}", Age(age)));
-            return self.estimates.sentence().map(|sentence| sentence + &age);
-        }
-        Some(format!(
-            "what was not visited at addresses with many hosts is not estimated: servers are missing: {}",
-            self.missing_text.join("; ")
-        ))
+        let Some(estimates) = &self.estimates else {
+            let missing = self.missing_text.join("; ");
+            return Some(format!("what was not visited at addresses with many hosts is not estimated: servers are missing: {missing}"));
+        };
+        let age = self.estimates_age_ms.zip(self.estimates_in_transition_text.as_deref());
+        let age = age.map_or_else(String::new, |(age, why)| format!("; estimates of rows as they were {} ago: {why}", Age(age)));
+        estimates.sentence().map(|sentence| sentence + &age)
+    }
+
+    /// The error behind what was printed, if something would have to be estimated and is not.
+    pub fn failure(&self) -> Option<CommandError> {
+        let why = self.estimated().filter(|_| self.estimates.is_none())?;
+        Some(CommandError::new(Exit::Unavailable, why).hint("ask again when all members answer"))
     }
 }
 
@@ -221,6 +229,9 @@ mod tests {
         Counts { servers, up, ..Counts::default() }
     }
 
+    /// As members tell it.
+    const SAMPLE: InPartCounts = InPartCounts { addresses: 1, hosts: 210, sampled: 45, not_estimated: 0 };
+
     fn view() -> CrossTableView {
         let mut table = CrossTable::new((Dimension::Country, Dimension::Software));
         for (country, software, servers) in [("KE", "nginx", 20), ("TZ", "Apache", 14), (OTHER, OTHER, 6)] {
@@ -259,37 +270,46 @@ mod tests {
 
     #[test]
     fn cells_of_the_whole_swarm_say_what_they_come_to_and_small_ones_together() {
-        let told = CrossTableTold::of(view(), Some(Ok(rows(Vec::new()))));
+        let told = CrossTableTold::of(view(), SAMPLE, Some(Ok(rows(Vec::new()))));
         let up = |cell: &RowCell| cell.estimates.map(|estimates| (estimates.up.estimated, estimates.up.margin));
         let cells: Vec<_> = told.cells.iter().map(|cell| (cell.values[0].as_str(), cell.counts.servers, up(cell))).collect();
         assert_eq!(cells, [("KE", 20, Some((120, 20))), ("TZ", 14, None), (OTHER, 6, Some((31, 10)))]);
-        assert_eq!((told.estimates.up.estimated, told.sample.sampled), (161, 40));
+        assert_eq!((told.estimates.as_ref().unwrap().up.estimated, told.sample.sampled), (161, 40));
+        assert_eq!(told.failure(), None);
         assert!(told.estimated().unwrap().starts_with("estimated: 161 servers up"), "{:?}", told.estimated());
     }
 
     #[test]
     fn without_all_rows_nothing_is_estimated_and_that_is_said() {
-        let told = CrossTableTold::of(view(), Some(Ok(rows(vec!["x: it does not answer".to_owned()]))));
-        assert!(told.cells.iter().all(|cell| cell.estimates.is_none()) && !told.estimates.is_any() && !told.all_owners_answered);
-        assert!(told.estimated().unwrap().contains("is not estimated: servers are missing: x: it does not answer"));
-        let counted = CrossTableTold::of(view(), None);
-        assert!(counted.all_owners_answered && counted.estimated().is_none() && counted.cells.len() == 3);
-        // Rows that are not to be had at all take nothing from what was counted.
-        let failed = CrossTableTold::of(view(), Some(Err(CommandError::new(Exit::Unavailable, "the daemon does not answer"))));
-        assert_eq!((failed.cells.len(), failed.all_owners_answered), (3, false));
-        assert_eq!(failed.missing_text, ["the daemon does not answer"]);
-        assert!(failed.estimated().unwrap().ends_with("servers are missing: the daemon does not answer"));
+        let said = "is not estimated: servers are missing: ";
+        for (rows, missing) in [
+            (Ok(rows(vec!["x: it does not answer".to_owned()])), "x: it does not answer"),
+            // Rows that are not to be had at all take nothing from what was counted.
+            (Err(CommandError::new(Exit::Unavailable, "the daemon does not answer")), "the daemon does not answer"),
+        ] {
+            let told = CrossTableTold::of(view(), SAMPLE, Some(rows));
+            assert!(told.cells.iter().all(|cell| cell.estimates.is_none()) && told.estimates.is_none() && !told.all_owners_answered);
+            assert_eq!((told.cells.len(), told.missing_text.as_slice(), told.sample), (3, &[missing.to_owned()][..], SAMPLE));
+            assert!(told.estimated().unwrap().ends_with(&format!("{said}{missing}")), "{:?}", told.estimated());
+            let failure = told.failure().unwrap();
+            assert!(failure.exit == Exit::Unavailable && failure.message.contains(said), "{failure}");
+            let json = serde_json::to_value(&told).unwrap();
+            assert!(json["estimates"].is_null() && json["sample"]["addresses"] == 1, "{json}");
+        }
+        let counted = CrossTableTold::of(view(), InPartCounts::default(), None);
+        assert!(counted.all_owners_answered && counted.estimated().is_none() && counted.failure().is_none() && counted.cells.len() == 3);
+        assert_eq!(counted.estimates.map(|estimates| (estimates.addresses, estimates.up.estimated)), Some((0, 40)));
     }
 
     #[test]
     fn estimates_of_rows_of_before_say_how_old_they_are() {
         let why = Some("servers are missing: x".to_owned());
         let standing = Standing { consistent_age_ms: Some(300_000), in_transition_text: why.clone() };
-        let told = CrossTableTold::of(view(), Some(Ok(RowTableView { standing, ..rows(Vec::new()) })));
+        let told = CrossTableTold::of(view(), SAMPLE, Some(Ok(RowTableView { standing, ..rows(Vec::new()) })));
         assert_eq!((told.exact, told.estimates_age_ms, &told.estimates_in_transition_text), (true, Some(300_000), &why));
         let said = told.estimated().unwrap();
         assert!(said.ends_with(&format!("; estimates of rows as they were {} ago: servers are missing: x", Age(300_000))), "{said}");
-        let newest = CrossTableTold::of(view(), Some(Ok(rows(Vec::new()))));
+        let newest = CrossTableTold::of(view(), SAMPLE, Some(Ok(rows(Vec::new()))));
         assert!(newest.estimates_age_ms.is_none() && !newest.estimated().unwrap().contains("ago"));
     }
 }

@@ -267,7 +267,7 @@ const ABOUT: [&str; 5] = ["all_owners_answered", "missing_text", "sample_text", 
 fn cells_of(counts: &RunCounts, estimates: Option<&RunEstimates>) -> impl Iterator<Item = String> + use<> {
     let RunEstimates { servers, up, pages, page_bytes, failing, not_estimated } =
         estimates.copied().unwrap_or_else(|| RunEstimates::counted(counts));
-    estimate_cells([servers, up, pages, page_bytes, failing], not_estimated)
+    estimate_cells([servers, up, pages, page_bytes, failing].map(Some), Some(not_estimated))
 }
 
 /// One row for each value of each breakdown, or for each cell of two; the rows of one breakdown, but for the labels, add up to the total. Behind

@@ -25,8 +25,9 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl trend --from 1 --to 2\n  \
     nearcrawl trend --from 1 --to 12 --by country\n  \
     nearcrawl trend --from 11 --to 12 --by software --json\n\n\
-    Only servers that were measured in both runs are compared: those that answered, with pages or without, and whose runs are over. A server \
-    that is down in one of them changes no figure; such servers are counted apart.\n\n\
+    Only servers that were measured in both runs are compared: those that answered, with pages or without, whose runs are over, and whose \
+    pages were chosen by the same depth and crawl.rule. A server that is down in one of them, or was crawled deeper in one of them because a \
+    survey wished for it, changes no figure; such servers are counted apart.\n\n\
     With --by, a server counts where it was in the first run, so that both runs sum up the same servers. `nearcrawl export history` has the \
     same figures server by server. Of a server with more than 240 runs every other one of the older ones is dropped, and it is not compared where \
     one of the two was: at an interval of an hour that begins after 10 days, at one of a week after four years. \
@@ -143,7 +144,7 @@ fn text(told: &TrendTold, style: Style) -> String {
     let mut text =
         format!("{}\n", style.heading(&format!("run {from_run} to run {to_run}: {} compared", counted(total.servers, "server"))));
     let missing = (!told.all_owners_answered).then(|| format!("servers are missing: {}", told.missing_text.join("; ")));
-    let said = [told.standing.sentence(), missing, Some(apart(left_out))];
+    let said = [told.standing.sentence(), missing, Some(apart(left_out)), unknown_rules(total)];
     text = said.into_iter().flatten().fold(text, |text, said| text + &paragraph(&said));
     let figures = [
         ("pages", total.pages, false),
@@ -220,6 +221,13 @@ fn changes(total: &Compared) -> String {
     )
 }
 
+/// The servers that are compared although their runs may have been by different rules, in a sentence; none if there are none.
+fn unknown_rules(total: &Compared) -> Option<String> {
+    let unknown = total.servers_of_unknown_rules;
+    let of = counted(unknown, "server");
+    (unknown > 0).then(|| format!("compared although an earlier version did not record the depth and rule of one of the runs: {of}"))
+}
+
 /// The servers that are not compared, in a sentence.
 fn apart(left_out: &LeftOut) -> String {
     let parts = [
@@ -229,6 +237,7 @@ fn apart(left_out: &LeftOut) -> String {
         (left_out.not_measured_in_from, "not measured in the first run"),
         (left_out.not_measured_in_to, "not measured in the second run"),
         (left_out.not_measured_in_both, "measured in neither"),
+        (left_out.crawled_otherwise, "crawled by another depth or rule in the second run"),
     ];
     let parts: Vec<_> = parts.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
     if parts.is_empty() { "not compared: none".to_owned() } else { format!("not compared: {}", parts.join(", ")) }

@@ -92,7 +92,12 @@ async fn the_hosts_of_a_portal_are_a_uniform_sample_until_all_were_visited_and_t
     assert!(margin > 0 && number.abs_diff(truth) <= 2 * margin, "{number} ± {margin}, in truth {truth}");
     assert!(text.contains(" ± ") && text.contains("estimated"), "{text}");
     let head = csv.lines().next().unwrap();
-    assert!(head.ends_with("servers_estimated,servers_margin,exact,consistent_age_ms,in_transition_text"), "{csv}");
+    assert!(head.ends_with(",sample_text,consistent_age_ms,in_transition_text,exact"), "{csv}");
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let total: BTreeMap<String, String> = reader.deserialize().next().unwrap().unwrap();
+    assert!(total["dimension"] == "total" && total["sample_text"].contains("estimated: "), "{csv}");
+    let [up_in_csv, pages_in_csv] = ["up", "pages"].map(|figure| total[&format!("{figure}_estimated")].parse::<u64>().unwrap());
+    assert!(up_in_csv >= total["up"].parse().unwrap() && pages_in_csv > total["pages"].parse().unwrap(), "{csv}");
 
     // Sums over rows are estimated, too, from what the rows say.
     let by_rows: Value = serde_json::from_str(&said(&swarm, &["results", "--by", "status,rule", "--json"]).await).unwrap();

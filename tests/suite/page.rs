@@ -139,6 +139,25 @@ async fn is_accessible(swarm: &Swarm, browser: &mut Browser) {
     assert_eq!(found[0]["failures"], serde_json::json!({}), "{}", ended.said);
 }
 
+/// Where only a part of the hosts of an address was visited the page says so, and what the figures come to.
+async fn shows_estimates(browser: &mut Browser) {
+    assert_eq!(browser.value("document.getElementById('estimated').hidden").await, true, "all is counted");
+    let shown = "(async () => {
+        const results = await ask('/api/results?by=country'), estimate = (estimated, margin) => ({ estimated, margin, more: 0, variance: 1 });
+        Object.assign(results.summary.estimates, { addresses: 1, hosts: 100000, sampled: 2345, up: estimate(71204, 1310),
+            pages: estimate(290000, 9000), page_bytes: estimate(5e9, 1e8) });
+        showResults({ ...results, sample_text: 'estimated: so many; 2345 of 100000 hosts' });
+        const words = ['estimated', 'sub-servers', 'sub-pages', 'sub-bytes'].map((id) => document.getElementById(id).innerText);
+        return [document.getElementById('estimated').hidden, ...words];
+    })()";
+    let shown = browser.value(shown).await;
+    assert_eq!((&shown[0], &shown[1]), (&false.into(), &"Estimated: so many; 2345 of 100000 hosts".into()));
+    for (place, wanted) in [(2, "estimated 71,204 ± 1,310"), (3, "estimated 290,000 ± 9,000"), (4, "estimated 5.0 GB ± 100.0 MB")] {
+        assert!(shown[place].as_str().unwrap().contains(wanted), "{shown}");
+    }
+    browser.until("document.getElementById('estimated').hidden").await;
+}
+
 /// Nothing is changed without the token, and with it what the page says.
 async fn changes(swarm: &mut Swarm, browser: &mut Browser) {
     browser.value(&send("pause-form", "pause-for", "")).await;
@@ -224,6 +243,7 @@ async fn the_page_shows_what_is_and_changes_what_it_may() {
     assert!(!shown.as_str().unwrap().contains("00Z"), "no moment is shown as programs write it: {shown}");
 
     has_a_map(&swarm, &web, &mut browser).await;
+    shows_estimates(&mut browser).await;
     has_charts(&page, &mut browser).await;
     is_small(&mut browser).await;
     fits(&mut browser).await;

@@ -52,7 +52,7 @@ impl DistinctSets {
 pub struct DistinctCount {
     /// How many.
     pub count: u64,
-    /// The standard error of an estimate, as a share of `count`; 0 if the count is exact.
+    /// The standard error of an estimate, as a share of `count`; 0 if nothing is estimated: then the count is exact, if the sets are whole.
     pub error_ratio: f64,
 }
 
@@ -125,7 +125,8 @@ impl DistinctView {
             0 => String::new(),
             some => format!(" (without those of {}, of an earlier version)", counted(some, "server")),
         };
-        format!("{own}; {linked}{left_out}")
+        let so_far = self.in_transition_text.as_ref().map_or_else(String::new, |why| format!("; counted so far: {why}"));
+        format!("{own}; {linked}{left_out}{so_far}")
     }
 }
 
@@ -151,6 +152,8 @@ mod tests {
         let told = view.told();
         assert!(told.starts_with("distinct servers: 6 hosts at 1 address in 4 domains; distinct external: ≈ "), "{told}");
         assert!(told.ends_with(" hosts ± 2 % in 191 domains (without those of 1 server, of an earlier version)"), "{told}");
+        let silent = DistinctView { in_transition_text: Some("x did not tell".to_owned()), ..view.clone() };
+        assert_eq!(silent.told(), format!("{told}; counted so far: x did not tell"));
         let (count, error) = (view.external_hosts.count as f64, view.external_hosts.error_ratio);
         assert!((count / 30_000.0 - 1.0).abs() < 4.0 * error, "{count}");
         assert!(member(0).digest() == member(0).digest() && member(0).digest() != member(1).digest());

@@ -5,6 +5,7 @@
 
 use super::{
     claim::MAX_EPOCH,
+    crawled_by::{CrawledBy, MAX_BUDGET},
     evaluation::{Evaluation, Rule},
     facts::Fact,
     fetch::{FetchError, PageType, Served},
@@ -402,6 +403,8 @@ pub enum JournalEntry {
         /// Their registrable domains.
         domains: Sketch,
     },
+    /// By which rules the pages below are chosen, other than those above. Stands before a visit.
+    CrawledBy(CrawledBy),
 }
 
 /// Which limit holds a new host back.
@@ -465,6 +468,7 @@ impl JournalEntry {
             JournalEntry::Learnt { facts } => facts.len() <= MAX_FACTS && facts.iter().all(Fact::is_plausible),
             JournalEntry::EvaluatedAt { lines, .. } => lines.len() <= Rule::ALL.len(),
             JournalEntry::History(history) => history.is_plausible(),
+            JournalEntry::CrawledBy(by) => by.depth <= MAX_LEVEL && by.max_pages_per_run <= MAX_BUDGET,
             JournalEntry::Opened { .. }
             | JournalEntry::Skipped { .. }
             | JournalEntry::Forwarded { .. }
@@ -536,6 +540,8 @@ mod tests {
         assert_eq!(number(JournalEntry::Learnt { facts: Vec::new() }), 24);
         assert_eq!(number(JournalEntry::History(RunHistory::default())), 26);
         assert_eq!(number(JournalEntry::NamedHosts { hosts: Sketch::default(), domains: Sketch::default() }), 27);
+        let by = |depth| JournalEntry::CrawledBy(CrawledBy::new(depth, 4_000, 1_000));
+        assert!(number(by(3)) == 28 && by(MAX_LEVEL).is_plausible() && !by(MAX_LEVEL + 1).is_plausible());
         let unclean = |usage: &str| JournalEntry::Learnt { facts: vec![Fact::ContentUsage(usage.to_owned())] };
         assert!(unclean("train-ai=n").is_plausible() && !unclean("a\u{7}").is_plausible());
         let at = |lines| {

@@ -10,6 +10,7 @@ pub mod address;
 pub mod admission;
 pub mod allowance;
 pub mod claim;
+pub mod crawled_by;
 pub mod cross_table;
 pub mod distances;
 pub mod distinct;

@@ -2,6 +2,7 @@
 
 use super::{
     account::{Changes, LevelCounts},
+    crawled_by::CrawledBy,
     evaluation::EvaluationCounts,
     facts::ServerFacts,
     failing_pages::{FailingPage, FailingPages},
@@ -190,6 +191,9 @@ pub struct ServerRecord {
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, Vec<FailingPage>>)]
     pub failing_pages: FailingPages,
+    /// By which rules its pages were chosen; none before the first page, and of runs of earlier versions.
+    #[serde(default)]
+    pub crawled_by: Option<CrawledBy>,
 }
 
 /// What limits hold back at one server.

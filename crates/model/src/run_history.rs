@@ -3,6 +3,7 @@
 //! There is one small summary for each run, kept for years: the journal of each run begins with those of all runs before it.
 
 use super::{
+    crawled_by::CrawledBy,
     evaluation::EvaluationCounts,
     facts::cleaned,
     record::{RunState, ServerRecord, ServerStatus},
@@ -24,8 +25,8 @@ const MAX_SOFTWARE: usize = 40;
 /// The longest name of a language that is kept, in bytes.
 const MAX_LANGUAGE: usize = 16;
 
-/// What one run of one site came to. A later version may have more fields, at the end only: then [`PackedRun::unpack`] has to read what
-/// earlier versions wrote, too.
+/// What one run of one site came to. A later version may have more fields, at the end only: [`PackedRun::unpack`] reads what earlier versions
+/// wrote, too, as long as a zero stands for a field that they did not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct RunSummary {
@@ -86,7 +87,12 @@ pub struct RunSummary {
     pub software: Option<String>,
     /// The language that its front page declares, cut at 16 bytes.
     pub language: Option<String>,
+    /// By which rules its pages were chosen, at the end of the run; none if no page was asked for, or an earlier version recorded it.
+    pub crawled_by: Option<CrawledBy>,
 }
+
+/// How many fields [`RunSummary`] has got since the first version, which wrote nothing for them.
+const LATER_FIELDS: usize = 1;
 
 impl RunSummary {
     /// What matters of a record in years to come.
@@ -122,6 +128,7 @@ impl RunSummary {
             evaluation_rules: record.evaluation_rules,
             software: record.software.as_deref().and_then(|software| cleaned(software, MAX_SOFTWARE)),
             language: language.and_then(|language| cleaned(language, MAX_LANGUAGE)),
+            crawled_by: record.crawled_by,
         }
     }
 
@@ -136,9 +143,11 @@ impl RunSummary {
 pub struct PackedRun(Vec<u8>);
 
 impl PackedRun {
-    /// What it says; none if this version cannot read it. What a later version adds at the end is left aside.
+    /// What it says; none if this version cannot read it. What a later version adds at the end is left aside, what an earlier one did not have
+    /// is none.
     pub fn unpack(&self) -> Option<RunSummary> {
-        postcard::take_from_bytes(&self.0).ok().map(|(summary, _)| summary)
+        let read = |bytes: &[u8]| postcard::take_from_bytes(bytes).ok().map(|(summary, _)| summary);
+        read(&self.0).or_else(|| read(&[self.0.as_slice(), &[0; LATER_FIELDS]].concat()))
     }
 
     /// The number of the run: every version has it first.
@@ -218,6 +227,7 @@ mod tests {
             "cut_by_yield": 0, "failed": 3, "by_status": {"200": 1000}, "external_hosts": 214, "external_urls": 911, "external_domains": 180,
             "deepest": 3, "first_visit_at": "2026-11-25T08:00:00.000Z", "last_visit_at": "2026-11-25T13:00:00.000Z", "no_index": 0,
             "no_follow": 0, "crawl_delay_ms": null, "refused_by_crawl_delay": 0, "page_bytes": 44_123_456, "evaluation_rules": 3,
+            "crawled_by": {"depth": 3, "yield_price_millionths": 4000, "max_pages_per_run": 1000},
         });
         serde_json::from_value(record).unwrap()
     }
@@ -253,6 +263,7 @@ mod tests {
             evaluation_rules: Some(u32::MAX),
             software: Some("x".repeat(MAX_SOFTWARE)),
             language: Some("x".repeat(MAX_LANGUAGE)),
+            crawled_by: Some(CrawledBy::new(u8::MAX, u32::MAX, most)),
         }
     }
 
@@ -277,6 +288,19 @@ mod tests {
         history.enter(&record(14));
         assert_eq!(history.summaries().map(|summary| summary.run).collect::<Vec<_>>(), [12, 14]);
         assert!(history.runs[1] == unknown && history.is_plausible());
+    }
+
+    /// What the version before this one stored of a run: nothing behind the language.
+    #[test]
+    fn a_run_of_the_version_before_is_read_and_its_rules_are_not_known() {
+        let known = RunSummary::of(&record(12));
+        let without = RunSummary { crawled_by: None, ..known.clone() };
+        let mut packed = without.pack().unwrap();
+        assert_eq!(packed.0.pop(), Some(0));
+        assert_eq!((packed.unpack(), packed.run()), (Some(without), 12));
+        assert_eq!(known.pack().unwrap().unpack().unwrap().crawled_by, Some(CrawledBy::new(3, 4_000, 1_000)));
+        packed.0.pop();
+        assert_eq!(packed.unpack().map(|summary| summary.language), None, "half a record is none");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Changes between two runs.
 //!
-//! Like is compared with like: only servers that were measured in both runs count, so a server that did not answer, or that one of the runs
-//! did not know, changes no figure; those are counted apart.
+//! Like is compared with like: only servers that were measured in both runs, and whose pages were chosen by the same rules in both, count. So a
+//! server that did not answer, that one of the runs did not know, or that was crawled to another depth changes no figure; those are counted apart.
 
 use super::{
     facts::software_word,
@@ -82,6 +82,8 @@ pub struct Compared {
     pub servers: u64,
     /// Servers (among them) that have another value of the split in the second run. They count where they were in the first one.
     pub servers_elsewhere: u64,
+    /// Servers (among them) of which it is not known by which rules the pages of one of the runs were chosen: an earlier version crawled them.
+    pub servers_of_unknown_rules: u64,
     /// HTML pages.
     pub pages: Figure,
     /// Size of all bodies, in bytes.
@@ -116,6 +118,7 @@ impl Compared {
     fn add(&mut self, from: &RunSummary, to: &RunSummary, elsewhere: bool) {
         self.servers += 1;
         self.servers_elsewhere += u64::from(elsewhere);
+        self.servers_of_unknown_rules += u64::from(from.crawled_by.is_none() || to.crawled_by.is_none());
         self.pages.add(from.pages, to.pages);
         self.page_bytes.add(from.page_bytes, to.page_bytes);
         self.requests.add(from.requests, to.requests);
@@ -151,13 +154,16 @@ pub struct LeftOut {
     pub not_measured_in_to: u64,
     /// The same in both.
     pub not_measured_in_both: u64,
+    /// Servers whose pages were chosen by other rules in the second run than in the first one: another depth, `crawl.rule` or yield.
+    pub crawled_otherwise: u64,
 }
 
 impl LeftOut {
     /// All of them.
     pub fn servers(&self) -> u64 {
-        let LeftOut { only_in_to, only_in_from, unfinished, not_measured_in_from, not_measured_in_to, not_measured_in_both } = self;
-        only_in_to + only_in_from + unfinished + not_measured_in_from + not_measured_in_to + not_measured_in_both
+        let LeftOut { only_in_to, only_in_from, unfinished, crawled_otherwise, .. } = self;
+        let LeftOut { not_measured_in_from, not_measured_in_to, not_measured_in_both, .. } = self;
+        only_in_to + only_in_from + unfinished + not_measured_in_from + not_measured_in_to + not_measured_in_both + crawled_otherwise
     }
 }
 
@@ -228,6 +234,10 @@ impl Trend {
             (true, false) => return left_out.not_measured_in_to += 1,
             (true, true) => {}
         }
+        let rules = from.summary.crawled_by.zip(to.summary.crawled_by);
+        if rules.is_some_and(|(before, now)| !before.compares(&now)) {
+            return left_out.crawled_otherwise += 1;
+        }
         let values = self.split.map(|by| (by, by.value(&row.host, from), by.value(&row.host, to)));
         let elsewhere = values.as_ref().is_some_and(|(_, before, now)| before != now);
         self.total.add(&from.summary, &to.summary, elsewhere);
@@ -240,6 +250,7 @@ impl Trend {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crawled_by::CrawledBy;
 
     fn run(number: u32, pages: u64, software: &str) -> RunSummary {
         let software = Some(software.to_owned());
@@ -313,8 +324,35 @@ mod tests {
             not_measured_in_from: 1,
             not_measured_in_to: 1,
             not_measured_in_both: 1,
+            crawled_otherwise: 0,
         };
         assert_eq!((all.left_out, all.left_out.servers()), (left_out, 6));
+    }
+
+    #[test]
+    fn runs_by_other_rules_are_no_trend_and_of_unknown_ones_that_is_said() {
+        let by = |summary: RunSummary, by| RunSummary { crawled_by: Some(by), ..summary };
+        let [shallow, deep, yields] =
+            [(1, 0, 0), (5, 0, 0), (1, 4_000, 0)].map(|(depth, price, budget)| CrawledBy::new(depth, price, budget));
+        let other_budget = CrawledBy::new(1, 0, 500);
+        let rows = [
+            row("cut.ke", "KE", [by(run(1, 1_000, "nginx"), deep), by(run(3, 30, "nginx"), shallow)]),
+            row("yields.ke", "KE", [by(run(1, 40, "nginx"), shallow), by(run(3, 9, "nginx"), yields)]),
+            row("like.ke", "KE", [by(run(1, 10, "nginx"), shallow), by(run(3, 12, "nginx"), other_budget)]),
+            // The first run is of an earlier version.
+            row("old.ke", "KE", [run(1, 100, "nginx"), by(run(3, 101, "nginx"), shallow)]),
+        ];
+        let trend = trend(TrendBy::Country, &rows);
+        assert_eq!((trend.left_out, trend.left_out.servers()), (LeftOut { crawled_otherwise: 2, ..LeftOut::default() }, 2));
+        assert_eq!((trend.total.servers, trend.total.servers_of_unknown_rules, trend.total.pages.difference), (2, 1, 3));
+        assert_eq!(trend.by[&TrendBy::Country]["KE"], trend.total);
+        assert_eq!(trend.run_without_servers(), None);
+        let only_other = Trend::new(1, 3, None);
+        let only_other = rows[..2].iter().fold(only_other, |mut trend, row| {
+            trend.enter(row);
+            trend
+        });
+        assert_eq!((only_other.run_without_servers(), only_other.total.servers), (None, 0), "both runs are on record");
     }
 
     #[test]

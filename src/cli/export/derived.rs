@@ -5,6 +5,7 @@
 
 use super::column::{Column, Row, int, text};
 use nearcrawl_model::{
+    crawled_by::CrawledBy,
     facts::family_word,
     url::{Host, PageUrl},
 };
@@ -43,6 +44,12 @@ fn backwards(host: &str) -> String {
 pub fn family(row: &Row) -> Value {
     let address = row.get("address").and_then(Value::as_str).and_then(|address| address.parse().ok());
     json!(address.map(|address| family_word(Some(address))))
+}
+
+/// Which rule chose the pages of a run, if that is known.
+pub fn crawl_rule(row: &Row) -> Value {
+    let by: Option<CrawledBy> = row.get("crawled_by").and_then(|by| serde_json::from_value(by.clone()).ok());
+    json!(by.map(|by| by.rule()))
 }
 
 /// How many answers had such a status. None if it is not known what answers there were.

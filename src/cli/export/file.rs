@@ -2,7 +2,7 @@
 
 use super::{
     column::Column,
-    output::{Output, spool_of},
+    output::{Output, STANDARD, spool_of},
     text::{Format, Lines, OpenError, Text},
 };
 use crate::cli::{
@@ -32,9 +32,8 @@ pub fn open(
             let why = CommandError::new(Exit::Usage, "a Parquet file cannot go to standard output");
             return Err(why.hint("name it with --out"));
         }
-        let name = "standard output".to_owned();
-        let text = Text::standard(lines, columns).map_err(|why| CommandError::new(Exit::Storage, format!("{name}: {why}")))?;
-        return Ok((Output::text(name, text), None));
+        let text = Text::standard(lines, columns).map_err(|why| CommandError::new(Exit::Storage, format!("{STANDARD}: {why}")))?;
+        return Ok((Output::standard(text), None));
     };
     let rows_at = if format == Format::Parquet { spool_of(path) } else { path.to_owned() };
     let name = rows_at.display().to_string();
@@ -44,6 +43,6 @@ pub fn open(
             CommandError::new(Exit::Data, format!("{name}: {why}")).hint("leave out --resume to write it anew, or name another file")
         }
     })?;
-    let output = if format == Format::Parquet { Output::parquet(path, text, columns) } else { Output::text(name, text) };
+    let output = if format == Format::Parquet { Output::parquet(path, text, columns) } else { Output::text(path, text) };
     Ok((output, place))
 }

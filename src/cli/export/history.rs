@@ -1,11 +1,14 @@
 //! `export history`: a row for each run of each server.
 
-use super::column::{Column, Row, int, text, time};
+use super::{
+    column::{Column, Row, int, text, time},
+    derived::crawl_rule,
+};
 use nearcrawl_model::time::WallTime;
 use serde_json::{Value, json};
 
 /// The columns, and behind them the rest.
-pub const COLUMNS: [Column; 37] = [
+pub const COLUMNS: [Column; 41] = [
     text("access_point"),
     text("host").called("url_host_name"),
     int("run"),
@@ -43,6 +46,10 @@ pub const COLUMNS: [Column; 37] = [
     int("runs_left_out"),
     text("surveys"),
     text("labels"),
+    text("crawl_rule").made(crawl_rule),
+    int("yield_price_millionths").within("crawled_by.yield_price_millionths"),
+    int("depth").within("crawled_by.depth"),
+    int("max_pages_per_run").within("crawled_by.max_pages_per_run"),
 ];
 
 /// Of a server with its runs, a row for each run; none if that is not what it is.
@@ -53,7 +60,9 @@ pub fn runs_of(mut server: Row) -> Option<Vec<Row>> {
     let row = |run: Value| match run {
         Value::Object(run) if run.get("run").is_some_and(Value::is_u64) => {
             let duration = ("duration_ms".to_owned(), json!(duration_ms(&run)));
-            Some(run.into_iter().chain(server.clone()).chain([duration]).collect())
+            // By which rules an earlier version crawled is not known.
+            let known = run.into_iter().filter(|(name, value)| name != "crawled_by" || !value.is_null());
+            Some(known.chain(server.clone()).chain([duration]).collect())
         }
         _ => None,
     };
@@ -68,7 +77,8 @@ fn duration_ms(run: &Row) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::column::cells, *};
+    use nearcrawl_model::crawled_by::CrawledBy;
 
     fn row(value: Value) -> Row {
         let Value::Object(row) = value else { panic!("{value}") };
@@ -89,5 +99,21 @@ mod tests {
         let durations: Vec<_> = rows.iter().map(|row| row["duration_ms"].as_u64()).collect();
         assert_eq!(durations, [Some(86_400_750), Some(0), None, None]);
         assert!(rows.iter().all(|row| row["host"] == "a.ke" && !row.contains_key("today")));
+    }
+
+    #[test]
+    fn a_run_says_by_which_rules_its_pages_were_chosen() {
+        let by = |depth, price| json!({"run": 1, "crawled_by": CrawledBy::new(depth, price, 1_000)});
+        let rows = runs_of(row(json!({"host": "a.ke", "runs": [by(5, 0), by(1, 4_000), json!({"run": 3, "crawled_by": null})]}))).unwrap();
+        let names = ["depth", "crawl_rule", "yield_price_millionths", "max_pages_per_run"];
+        let of_rules = |mut row: Row| {
+            let cells = cells(&COLUMNS, &mut row);
+            assert!(!row.contains_key("crawled_by"), "{row:?}");
+            names.map(|name| cells[COLUMNS.iter().position(|column| column.name == name).unwrap()].clone())
+        };
+        let rows: Vec<_> = rows.into_iter().map(of_rules).collect();
+        assert_eq!(rows[0], [json!(5), json!("depth"), json!(0), json!(1_000)]);
+        assert_eq!(rows[1], [json!(1), json!("yield"), json!(4_000), json!(1_000)]);
+        assert!(rows[2].iter().all(Value::is_null), "an earlier version did not record them");
     }
 }

@@ -23,7 +23,7 @@ mod trace;
 use super::{
     error::{CommandError, Exit},
     owners::{Asked, Place, Source},
-    survey::SurveyFilter,
+    survey::{SurveyFilter, one_of},
     walk::{Hosts, Missing, Walk},
 };
 use clap::{Args, Subcommand, ValueEnum};
@@ -32,7 +32,7 @@ use links::Links;
 use nearcrawl_model::{
     exported::ExportOf,
     server_rows::{RowsOf, ServerOwner},
-    survey::SurveyRef,
+    survey::{SurveyRef, SurveyView},
 };
 use origin::Origin;
 use output::Output;
@@ -178,6 +178,7 @@ async fn rows(args: &ServersArgs, what: Asked, kind: Kind, columns: &[Column]) -
     let mut seen = Hosts::default();
     let belong = what != Asked::Servers(RowsOf::Servers);
     let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let args = &one_survey(args, &mut source).await?;
     let wanted = wanted(args, what, &mut source).await?;
     let owners = source.owners().await?;
     let rows_at = file::rows_at(args.format, args.out.as_deref());
@@ -188,6 +189,14 @@ async fn rows(args: &ServersArgs, what: Asked, kind: Kind, columns: &[Column]) -
     let (output, place) = open(args, columns, belong, &mut seen)?;
     rows_at.iter().for_each(|file| origin.write(file));
     write((source, owners), what, (kind, To::Rows(output)), wanted, (seen, place)).await
+}
+
+/// The same arguments with the whole creator of the survey, so that no file is begun with the rows of several of one name. A member over the
+/// network lists no surveys: there it is said when the rows are read.
+async fn one_survey(args: &ServersArgs, source: &mut Source) -> Result<ServersArgs, CommandError> {
+    let (Some(survey), Source::Daemon(api)) = (&args.survey, source) else { return Ok(args.clone()) };
+    let known: Vec<SurveyView> = api.get("/api/surveys", &[]).await?;
+    Ok(ServersArgs { survey: Some(one_of(survey, &known)?), ..args.clone() })
 }
 
 /// Which rows are meant. Rows of pages and links do not say to which surveys their servers belong: those of servers are asked for first.
@@ -217,6 +226,7 @@ async fn wanted(args: &ServersArgs, what: Asked, source: &mut Source) -> Result<
 /// The files that `lab cache` takes.
 async fn graph(args: &ServersArgs, trace: &Path, hosts: &Path) -> Result<String, CommandError> {
     let mut source = Source::of(args.member.as_deref(), args.api.as_deref()).await?;
+    let args = &one_survey(args, &mut source).await?;
     let what = Asked::Export(ExportOf::PageLinks);
     let wanted = wanted(args, what, &mut source).await?;
     let create = |why: io::Error| CommandError::new(Exit::InUse, format!("{} or {}: {why}", trace.display(), hosts.display()));

@@ -138,13 +138,15 @@ fn known(file: &Path) -> io::Result<Option<Origin>> {
     serde_json::from_str(&text).map(Some).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))
 }
 
-/// Whether two names may be of one survey: with a creator, or the end of it, and without.
+/// Whether two names are of one survey: both without a creator, or both with it or the end of it. Rows of a name without a creator may be those
+/// of several surveys.
 fn same_survey(one: Option<&str>, other: Option<&str>) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return one == other };
     let parts =
         |name: &str| name.split_once('@').map_or((name.to_owned(), String::new()), |(name, creator)| (name.to_owned(), creator.to_owned()));
     let ((one, of_one), (other, of_other)) = (parts(one), parts(other));
-    one == other && (of_one.ends_with(&of_other) || of_other.ends_with(&of_one))
+    let are_alike = of_one.is_empty() == of_other.is_empty() && (of_one.ends_with(&of_other) || of_other.ends_with(&of_one));
+    one == other && are_alike
 }
 
 /// Of which export a row is; none if that is not plain.
@@ -179,28 +181,35 @@ mod tests {
     fn a_file_is_gone_on_with_by_the_same_export_only_and_no_other_one_changes_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("rows");
-        let first = origin(PAGES, Format::Jsonl, Some("unis"), &[1, 2]);
+        let first = origin(PAGES, Format::Jsonl, Some("unis@12D3KooW3kjLcUyQ"), &[1, 2]);
         first.check(&path).unwrap();
         fs::write(&path, "{}\n").unwrap();
         first.write(&path);
         for same in [
-            origin(PAGES, Format::Jsonl, Some("unis"), &[2, 3]),
+            origin(PAGES, Format::Jsonl, Some("unis@12D3KooW3kjLcUyQ"), &[2, 3]),
             origin(PAGES, Format::Jsonl, Some("unis@3kjLcUyQ"), &[1]),
-            origin(PAGES, Format::Jsonl, Some("unis"), &[]),
+            origin(PAGES, Format::Jsonl, Some("unis@12D3KooW3kjLcUyQ"), &[]),
         ] {
             same.check(&path).unwrap();
         }
         for (other, says) in [
-            (origin(SERVERS, Format::Jsonl, Some("unis"), &[1]), "it has pages, not servers"),
-            (origin(PAGES, Format::Csv, Some("unis"), &[1]), "it is jsonl, not csv"),
-            (origin(PAGES, Format::Jsonl, Some("museums"), &[1]), "those of the survey unis, not of the survey museums"),
-            (origin(PAGES, Format::Jsonl, None, &[1]), "those of the survey unis, not of all servers"),
-            (origin(PAGES, Format::Jsonl, Some("unis"), &[3]), "it is of another swarm"),
+            (origin(SERVERS, Format::Jsonl, Some("unis@3kjLcUyQ"), &[1]), "it has pages, not servers"),
+            (origin(PAGES, Format::Csv, Some("unis@3kjLcUyQ"), &[1]), "it is jsonl, not csv"),
+            (origin(PAGES, Format::Jsonl, Some("museums"), &[1]), "those of the survey unis@12D3KooW3kjLcUyQ, not of the survey museums"),
+            (origin(PAGES, Format::Jsonl, Some("unis@abcdefgh"), &[1]), "not of the survey unis@abcdefgh"),
+            (origin(PAGES, Format::Jsonl, Some("unis"), &[1]), "not of the survey unis"),
+            (origin(PAGES, Format::Jsonl, None, &[1]), "those of the survey unis@12D3KooW3kjLcUyQ, not of all servers"),
+            (origin(PAGES, Format::Jsonl, Some("unis@3kjLcUyQ"), &[3]), "it is of another swarm"),
         ] {
             let error = other.check(&path).unwrap_err();
             assert!(error.message.contains(says) && error.hint.is_some() && error.exit == Exit::Data, "{says}: {error:?}");
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
+        // Whether a file of before has the rows of one survey only is not known.
+        let nobody_s = origin(PAGES, Format::Jsonl, Some("unis"), &[1]);
+        nobody_s.write(&path);
+        nobody_s.check(&path).unwrap();
+        assert!(first.check(&path).unwrap_err().message.contains("those of the survey unis, not of the survey unis@"));
     }
 
     #[test]

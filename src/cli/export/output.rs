@@ -14,10 +14,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// What standard output is called in errors.
+pub const STANDARD: &str = "standard output";
+
 /// A place for rows.
 pub struct Output {
     name: String,
     rows: Text,
+    /// The file of the rows; none if they go to standard output.
+    rows_at: Option<PathBuf>,
     /// Which Parquet file is made of them in the end.
     parquet: Option<Spool>,
 }
@@ -58,9 +63,14 @@ pub fn spool_of(file: &Path) -> PathBuf {
 }
 
 impl Output {
-    /// Lines.
-    pub fn text(name: String, rows: Text) -> Output {
-        Output { name, rows, parquet: None }
+    /// Lines to standard output.
+    pub fn standard(rows: Text) -> Output {
+        Output { name: STANDARD.to_owned(), rows, rows_at: None, parquet: None }
+    }
+
+    /// Lines in a file.
+    pub fn text(file: &Path, rows: Text) -> Output {
+        Output { name: file.display().to_string(), rows, rows_at: Some(file.to_owned()), parquet: None }
     }
 
     /// A Parquet file with these columns, and what can be made of `host` and `url`; its rows go to lines of JSON first.
@@ -68,7 +78,7 @@ impl Output {
         let of_url: &[Column] = if columns.iter().any(|column| column.name == "url") { &OF_URL } else { &[] };
         let columns = columns.iter().chain(&OF_HOST).chain(of_url).copied().collect();
         let spool = Spool { lines: spool_of(file), columns, file: file.to_owned() };
-        Output { name: file.display().to_string(), rows, parquet: Some(spool) }
+        Output { name: file.display().to_string(), rows, rows_at: Some(spool.lines.clone()), parquet: Some(spool) }
     }
 
     /// Writes a row.
@@ -84,6 +94,18 @@ impl Output {
     /// Takes the rows of the present host back; false if that is not possible any more.
     pub fn take_back(&mut self) -> Result<bool, CommandError> {
         self.rows.take_back().map_err(|why| failed(&self.name, &why))
+    }
+
+    /// The rows are of no use: takes back what was written to a file. One that was begun for them is removed with what stands beside it; a
+    /// Parquet file of before stays as it is.
+    pub fn discard(mut self) -> Result<(), CommandError> {
+        let is_empty = self.rows.discard().map_err(|why| failed(&self.name, &why))?;
+        // A link to a file is not ours to remove.
+        if let Some(file) = self.rows_at.filter(|file| is_empty && fs::symlink_metadata(file).is_ok_and(|data| data.is_file())) {
+            let _ = fs::remove_file(beside(&file));
+            fs::remove_file(&file).map_err(|why| failed(&self.name, &why))?;
+        }
+        Ok(())
     }
 
     /// No more rows come. If they are `whole`, nothing will have to be gone on with.

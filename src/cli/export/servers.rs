@@ -2,11 +2,11 @@
 
 use super::{
     column::{Column, flag, int, real, text, time, words},
-    derived::{self, answers, family},
+    derived::{self, answers, crawl_rule, family},
 };
 
 /// The columns, and behind them the rest.
-pub const COLUMNS: [Column; 67] = [
+pub const COLUMNS: [Column; 71] = [
     text("access_point"),
     text("host").called("url_host_name"),
     text("country"),
@@ -74,6 +74,10 @@ pub const COLUMNS: [Column; 67] = [
     int("fetch_4xx").made(|row| answers(row, derived::is_other_4xx)),
     int("fetch_5xx").made(|row| answers(row, |status| status / 100 == 5)),
     int("fetch_other").made(|row| answers(row, |status| !(200..600).contains(&status))),
+    text("crawl_rule").made(crawl_rule),
+    int("yield_price_millionths").within("crawled_by.yield_price_millionths"),
+    int("depth").within("crawled_by.depth"),
+    int("max_pages_per_run").within("crawled_by.max_pages_per_run"),
 ];
 
 #[cfg(test)]

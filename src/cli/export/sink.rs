@@ -105,7 +105,19 @@ impl RowSink {
     }
 
     /// Ends the files; says what is missing, if anything is.
+    ///
+    /// # Errors
+    ///
+    /// Rows are missing; or they are those of several surveys of one name: then what was written to a file is taken back.
     pub fn finish(self, missing: &[String]) -> Result<String, CommandError> {
+        if let Wanted::Servers { filter, .. } = &self.wanted
+            && let Err(several) = filter.finish()
+        {
+            if let To::Rows(output) = self.to {
+                output.discard()?;
+            }
+            return Err(several);
+        }
         let mut left_out = Vec::new();
         if let Kind::Links(links) = &self.kind {
             if links.unnamed > 0 {
@@ -127,9 +139,6 @@ impl RowSink {
                 }
                 trace.finish().map_err(|why| failed(&why))?;
             }
-        }
-        if let Wanted::Servers { filter, .. } = &self.wanted {
-            filter.finish()?;
         }
         self.progress.finish(missing, &left_out)
     }

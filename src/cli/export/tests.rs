@@ -5,7 +5,10 @@ use crate::cli::export::{
     column::Row,
     text::{Lines, Text},
 };
-use crate::cli::walk::Sink;
+use crate::{
+    cli::walk::Sink,
+    node::api::fake::{FakeNode, access_point},
+};
 use nearcrawl_model::{access_point::AccessPoint, url::Host};
 use serde_json::{Value, json};
 use std::fs;
@@ -267,6 +270,59 @@ fn a_parquet_file_has_its_name_only_when_it_is_whole_and_is_gone_on_with_till_th
     assert!(fs::read(&path).unwrap() == whole && fs::read(&spool).unwrap() == written);
     finish(sink(Kind::Pages, open(true, &mut Hosts::default()).0));
     assert!(path.exists() && !spool.exists());
+}
+
+/// Rows of two surveys of one name go nowhere: what was written is taken back, and a file of before is what it was.
+#[test]
+fn rows_of_two_surveys_of_one_name_leave_no_file_and_no_row_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let row = |host: &str, creator: u8| {
+        let mark = json!({"name": "unis", "creator": AccessPoint([creator; 32]), "labels": {}});
+        object(&json!({"host": host, "surveys": [mark], "by_status": {}}).to_string())
+    };
+    let write = |path: &Path, format: Format, resume: bool, hosts: &[(&str, u8)]| {
+        let filter = SurveyFilter::new(Some(&"unis".parse().unwrap()));
+        let wanted = Wanted::Servers { filter, as_text: format != Format::Jsonl };
+        let (output, _) = open(&args(path, format, resume), &servers::COLUMNS, false, &mut Hosts::default()).unwrap();
+        let rows_at = file::rows_at(format, Some(path)).unwrap();
+        Origin::new(origin::SERVERS, format, Some(&"unis".parse().unwrap()), &[]).write(&rows_at);
+        let mut to = RowSink::new(Kind::Servers, To::Rows(output), Progress::new(0), wanted);
+        for (host, creator) in hosts {
+            assert!(to.row(owner(), row(host, *creator)).unwrap());
+            to.host_ends().unwrap();
+        }
+        to.finish(&[])
+    };
+    let left = || fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name()).collect::<Vec<_>>();
+    for format in [Format::Jsonl, Format::Csv, Format::Parquet] {
+        let path = directory.path().join("rows");
+        let several = write(&path, format, false, &[("a.ke", 1), ("b.ke", 2)]).unwrap_err();
+        assert!(several.exit == Exit::Data && several.message.contains("several members have a survey unis"), "{several}");
+        assert!(left().is_empty(), "{format:?}: {:?}", left());
+        write(&path, format, false, &[("a.ke", 1)]).unwrap();
+        let whole = fs::read(&path).unwrap();
+        // A file that is gone on with has its rows of before; of a Parquet file they are all written anew beside it.
+        write(&path, format, format != Format::Parquet, &[("b.ke", 2), ("c.ke", 1)]).unwrap_err();
+        assert!(fs::read(&path).unwrap() == whole, "{format:?}");
+        left().into_iter().for_each(|file| fs::remove_file(directory.path().join(file)).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_noted_with_the_whole_creator_of_its_survey() {
+    let node = FakeNode::start("127.0.0.1:0").await;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rows");
+    let survey = "universities".parse().ok();
+    let asked = ServersArgs { survey, api: Some(node.url("/")), ..args(&path, Format::Jsonl, false) };
+    export(&ExportCommand::Servers(asked.clone())).await.unwrap();
+    let noted: Value = serde_json::from_str(&fs::read_to_string(origin::beside(&path)).unwrap()).unwrap();
+    assert_eq!(noted["survey"], format!("universities@{}", access_point(0)));
+    let written = fs::read_to_string(&path).unwrap();
+    assert_eq!(written.lines().count(), 25);
+    export(&ExportCommand::Servers(ServersArgs { resume: true, ..asked })).await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), written, "the same name goes on");
+    node.end().await;
 }
 
 #[test]

@@ -42,6 +42,8 @@ pub struct Text {
     /// How long it is, and how long it was when the rows of the present host began.
     at: u64,
     mark: u64,
+    /// How long it was when it was opened.
+    begun_at: u64,
 }
 
 /// What a file has of an export.
@@ -96,7 +98,7 @@ impl Text {
     }
 
     fn begin(lines: Lines, columns: &[Column], to: Box<dyn Write + Send>, file: Option<File>, at: u64) -> io::Result<Text> {
-        let mut text = Text { lines, columns: columns.to_vec(), to: BufWriter::new(to), file, at, mark: at };
+        let mut text = Text { lines, columns: columns.to_vec(), to: BufWriter::new(to), file, at, mark: at, begun_at: at };
         if at == 0 && lines == Lines::Csv {
             text.line(csv_head(columns).as_bytes())?;
             text.mark = text.at;
@@ -142,6 +144,14 @@ impl Text {
 
     pub fn finish(&mut self) -> io::Result<()> {
         self.to.flush()
+    }
+
+    /// Takes back what was written to a file since it was opened; whether nothing is left in it.
+    pub fn discard(&mut self) -> io::Result<bool> {
+        self.to.flush()?;
+        let Some(file) = &mut self.file else { return Ok(false) };
+        file.set_len(self.begun_at)?;
+        Ok(self.begun_at == 0)
     }
 }
 

@@ -32,6 +32,11 @@ impl By {
         }
     }
 
+    /// Whether it is known of a server before anything is asked of it.
+    pub fn is_known_before(self) -> bool {
+        self != By::Software
+    }
+
     /// What it is of a server.
     pub fn value(self, row: &Row) -> String {
         match self {

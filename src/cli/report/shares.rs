@@ -159,33 +159,78 @@ pub struct Nearness {
     groups: BTreeMap<String, Distances>,
     /// The shortest distance that was measured to each address, in milliseconds.
     addresses: BTreeMap<IpAddr, f64>,
-    /// Servers without a distance of their own: at which address, in which group, with which weight.
-    unmeasured: Vec<(Option<IpAddr>, String, f64)>,
+    /// Servers without a distance of their own: at which address, and where they count.
+    unmeasured: Vec<(Option<IpAddr>, String, Standing)>,
+    /// Servers that were visited and stand for no others, and servers that were not visited, where shares are of those visited.
     not_in_sample: u64,
+    not_visited: u64,
+}
+
+/// How a server counts.
+#[derive(Clone, Copy, Debug)]
+enum Standing {
+    /// With this weight.
+    Weighs(f64),
+    /// It was visited, but not in the order of the sample.
+    InNoSample,
+    /// It was not visited, so what is asked for is not known of it.
+    NotVisited,
 }
 
 impl Nearness {
     /// By this split.
     pub fn by(by: By) -> Nearness {
-        Nearness { by, groups: BTreeMap::new(), addresses: BTreeMap::new(), unmeasured: Vec::new(), not_in_sample: 0 }
+        Nearness { by, groups: BTreeMap::new(), addresses: BTreeMap::new(), unmeasured: Vec::new(), not_in_sample: 0, not_visited: 0 }
     }
 }
 
 impl Nearness {
-    fn enter_at(&mut self, group: String, ms: f64, address: Option<IpAddr>, weight: f64) {
-        if weight == 0.0 {
-            self.not_in_sample += 1;
+    /// How far an address is says nothing of its hosts: it is the same for all of them, visited or not, and where the group is known before a
+    /// visit each counts once. Else those visited stand for the others.
+    fn standing(&self, row: &Row) -> Standing {
+        match row.weight {
+            _ if self.by.is_known_before() => Standing::Weighs(1.0),
+            weight if weight > 0.0 => Standing::Weighs(weight),
+            _ if row.record.first_visit_at.is_some() => Standing::InNoSample,
+            _ => Standing::NotVisited,
+        }
+    }
+
+    fn enter_at(&mut self, group: String, ms: f64, address: Option<IpAddr>, standing: Standing) {
+        match standing {
+            Standing::Weighs(weight) => self.groups.entry(group).or_default().enter(ms, address, weight),
+            Standing::InNoSample => self.not_in_sample += 1,
+            Standing::NotVisited => self.not_visited += 1,
+        }
+    }
+
+    /// What the report leaves out, in words.
+    fn left_out(&self, unmeasured: u64) -> String {
+        let parts = [
+            (self.not_in_sample, "visited but in no sample of an address"),
+            (self.not_visited, "not visited, for which those visited at the same address stand, if they are enough"),
+        ];
+        let parts = parts.into_iter().filter(|(servers, _)| *servers > 0);
+        let parts: Vec<_> = parts.map(|(servers, why)| format!(", {} {why}", counted(servers, "server"))).collect();
+        format!("{} without a measured distance{}", counted(unmeasured, "server"), parts.concat())
+    }
+
+    /// How servers count, in words.
+    fn counting(&self) -> &'static str {
+        if self.by.is_known_before() {
+            "All servers at an address that was measured count, visited or not, and none is weighted: how far it is and where it lies is known \
+             before a visit."
         } else {
-            self.groups.entry(group).or_default().enter(ms, address, weight);
+            WEIGHTS
         }
     }
 
     /// Servers that were not measured are as far as their address; how many are at one that was not measured either.
     fn enter_unmeasured(&mut self) -> u64 {
         let mut without = 0;
-        for (address, group, weight) in std::mem::take(&mut self.unmeasured) {
+        for (address, group, standing) in std::mem::take(&mut self.unmeasured) {
             match address.and_then(|address| self.addresses.get(&address).copied()) {
-                Some(ms) => self.enter_at(group, ms, address, weight),
+                Some(ms) => self.enter_at(group, ms, address, standing),
                 None => without += 1,
             }
         }
@@ -195,19 +240,20 @@ impl Nearness {
 
 impl Maker for Nearness {
     fn enter(&mut self, row: &Row) {
-        let (address, group) = (row.record.address, self.by.value(row));
+        let (address, group, standing) = (row.record.address, self.by.value(row), self.standing(row));
         let Some(us) = row.record.facts.as_ref().and_then(|facts| facts.rtt_us) else {
-            return self.unmeasured.push((address, group, row.weight));
+            return self.unmeasured.push((address, group, standing));
         };
         let ms = f64::from(us) / 1_000.0;
         if let Some(address) = address {
             self.addresses.entry(address).and_modify(|known| *known = known.min(ms)).or_insert(ms);
         }
-        self.enter_at(group, ms, address, row.weight);
+        self.enter_at(group, ms, address, standing);
     }
 
     fn finish(mut self: Box<Self>) -> Document {
         let unmeasured = self.enter_unmeasured();
+        let (left_out, counting) = (self.left_out(unmeasured), self.counting());
         let (mut rows, mut bars) = (Vec::new(), Vec::new());
         for (group, mut distances) in ranked(self.groups, |distances| distances.values.len() as u64) {
             let (servers, quantiles) = (distances.values.len() as u64, distances.quantiles());
@@ -223,8 +269,6 @@ impl Maker for Nearness {
         bars.truncate(MAX_BARS);
         let key = "dot: median, box: middle half, line: 10 % to 90 % of servers".to_owned();
         let x = Axis::powers("time of a TCP connect, in ms", Scale::Tenfold);
-        let left_out = format!("{} without a measured distance", counted(unmeasured, "server"));
-        let apart = format!(", {} measured that are in no sample of their address", counted(self.not_in_sample, "server"));
         Document {
             name: "nearness",
             charts: vec![Chart { title: title.clone(), plot: Plot::Rows { x, rows: bars, key } }],
@@ -234,13 +278,14 @@ impl Maker for Nearness {
                  once, from one place, on a network that changes: quantiles are of servers, not of measurements. A server to which no connection of \
                  its own was made is as far as the nearest at its address. Intervals are between order \
                  statistics, at 95 %, of as many values as there are addresses, since the servers of one are equally far; few addresses have \
-                 none. {WEIGHTS}"
+                 none. {counting}"
             ),
-            facts: vec![("left out", if self.not_in_sample > 0 { left_out + &apart } else { left_out })],
+            facts: vec![("left out", left_out)],
             data: Map::from_iter([
                 ("by".to_owned(), Value::from(self.by.name())),
                 ("servers_unmeasured".to_owned(), Value::from(unmeasured)),
                 ("servers_in_no_sample".to_owned(), Value::from(self.not_in_sample)),
+                ("servers_not_visited".to_owned(), Value::from(self.not_visited)),
             ]),
             columns: [(self.by.name(), self.by.name()), ("servers", "servers")].into_iter().chain(DISTANCE_COLUMNS).collect(),
             rows,

@@ -6,7 +6,7 @@ mod results;
 mod rows;
 
 pub use results::{OffRecord, results};
-pub use rows::SurveyFilter;
+pub use rows::{SurveyFilter, one_of};
 
 use super::{
     client::{ApiArgs, ApiClient},

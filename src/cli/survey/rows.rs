@@ -3,7 +3,7 @@
 use crate::cli::error::{CommandError, Exit};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    survey::{SurveyMark, SurveyRef},
+    survey::{SurveyMark, SurveyRef, SurveyView},
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -61,16 +61,36 @@ impl SurveyFilter {
     ///
     /// Several creators have a survey of this name.
     pub fn finish(&self) -> Result<(), CommandError> {
-        let Some(survey) = self.survey.as_ref().filter(|_| self.creators.len() > 1) else { return Ok(()) };
-        let names: Vec<_> = self.creators.iter().map(|creator| format!("{}@{}", survey.name, creator.short())).collect();
-        Err(CommandError::new(Exit::Data, format!("several members have a survey {}", survey.name))
-            .hint(format!("say which: {}", names.join(" or "))))
+        self.survey.as_ref().map_or(Ok(()), |survey| is_one(survey, &self.creators))
     }
+}
+
+fn is_one(survey: &SurveyRef, creators: &BTreeSet<AccessPoint>) -> Result<(), CommandError> {
+    if creators.len() < 2 {
+        return Ok(());
+    }
+    let names: Vec<_> = creators.iter().map(|creator| format!("{}@{}", survey.name, creator.short())).collect();
+    Err(CommandError::new(Exit::Data, format!("several members have a survey {}", survey.name))
+        .hint(format!("say which: {}", names.join(" or "))))
+}
+
+/// The survey that a name leads to among those that a daemon knows of, with its whole creator. The name as it is given if there is none: rows
+/// will say.
+///
+/// # Errors
+///
+/// Several creators have a survey of this name.
+pub fn one_of(survey: &SurveyRef, known: &[SurveyView]) -> Result<SurveyRef, CommandError> {
+    let creators: BTreeSet<AccessPoint> = known.iter().filter(|of| survey.fits(&of.name, &of.creator)).map(|of| of.creator).collect();
+    is_one(survey, &creators)?;
+    let creator = creators.first().map(ToString::to_string).or_else(|| survey.creator.clone());
+    Ok(SurveyRef { name: survey.name.clone(), creator })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::api::fake;
     use serde_json::json;
 
     fn row(names: &[(&str, u8)]) -> Map<String, Value> {
@@ -80,6 +100,19 @@ mod tests {
         };
         let row = json!({ "host": "a.ke", "surveys": names.iter().map(mark).collect::<Vec<_>>() });
         serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn a_name_leads_to_one_survey_with_its_whole_creator_or_to_the_question_which() {
+        let view = |name: &str, creator: u8| SurveyView { name: name.to_owned(), creator: AccessPoint([creator; 32]), ..fake::survey() };
+        let (known, whole) =
+            ([view("unis", 1), view("museums", 1), view("unis", 2), view("museums@x", 3)], AccessPoint([2; 32]).to_string());
+        let of = |name: &str| one_of(&name.parse().unwrap(), &known).map(|survey| survey.to_string());
+        assert_eq!(of("museums"), Ok(format!("museums@{}", AccessPoint([1; 32]))));
+        assert_eq!(of(&format!("unis@{}", &whole[whole.len() - 8..])), Ok(format!("unis@{whole}")));
+        assert_eq!((of("archives"), of("archives@abc")), (Ok("archives".to_owned()), Ok("archives@abc".to_owned())));
+        let which = of("unis").unwrap_err();
+        assert!(which.exit == Exit::Data && which.hint.unwrap().starts_with("say which: unis@"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::{
     cli::{Cli, Command, CommandError, Exit, Style, results as results_of, servers, tests::type_in, trend},
     node::api::{
         ErrorView, SumsBody,
-        fake::{access_point, results, server_rows, survey},
+        fake::{access_point, cross_table, results, server_rows, survey},
     },
 };
 use axum::{
@@ -17,6 +17,7 @@ use clap::Parser;
 use futures::future::join_all;
 use nearcrawl_model::{
     server_rows::{RowsOf, ServerOwner},
+    summary::Dimension,
     survey::SurveyView,
 };
 use serde_json::{Value, json};
@@ -83,6 +84,7 @@ impl Daemon {
 
     async fn serve(daemon: Arc<Daemon>) -> (String, JoinHandle<()>) {
         let router = Router::new()
+            .route("/api/cross-table", get(async || Json(cross_table((Dimension::Country, Dimension::Tld)))))
             .route("/api/results", get(async |State(daemon): State<Arc<Daemon>>| daemon.totals()))
             .route("/api/servers/owners", get(async |State(daemon): State<Arc<Daemon>>| daemon.owners()))
             .route("/api/survey", get(async |State(daemon): State<Arc<Daemon>>| daemon.survey()))
@@ -95,10 +97,13 @@ impl Daemon {
         (api, tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }))
     }
 
-    /// Those of the fake node, of so many servers.
+    /// Those of the fake node, of so many servers, and with an address of which only a part of the hosts was visited.
     fn totals(&self) -> Json<Value> {
         let mut totals = serde_json::to_value(results(0)).unwrap();
         totals["summary"]["total"]["servers"] = ALL.into();
+        for (what, hosts) in [("addresses", 1), ("hosts", 100_000), ("sampled", 2_345)] {
+            totals["summary"]["estimates"][what] = hosts.into();
+        }
         if self.second == Second::Released {
             totals["consistent_age_ms"] = 1_200.into();
             totals["in_transition_text"] = "2 subnets change hands".into();
@@ -214,6 +219,47 @@ async fn numbers_without_the_rows_of_a_member_say_so_and_end_with_69() {
     // Whether those that are missing have such a run is not known.
     let unknown = type_in(&format!("results --run 7 {api}")).await.unwrap_err();
     assert_eq!(unknown.exit, Exit::Unavailable, "{unknown}");
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_table_of_all_servers_without_the_rows_for_its_estimates_says_so_and_ends_with_69() {
+    let line = "results --by country,tld";
+    let (api, serving) = Daemon::start(Second::Dead).await;
+    for form in ["--json", "", "--csv"] {
+        let (text, failure) = told(&format!("{line} {form} {api}")).await;
+        let failure = failure.unwrap_or_else(|| panic!("{text}"));
+        assert!(failure.exit == Exit::Unavailable && failure.message.contains("is not estimated: servers are missing: "), "{failure}");
+        match form {
+            "--json" => {
+                let told: Value = serde_json::from_str(&text).unwrap();
+                assert_eq!((&told["estimates"], &told["all_owners_answered"]), (&Value::Null, &Value::Bool(false)), "{told}");
+                assert_eq!((&told["sample"]["hosts"], &told["cells"][0]["counts"]["servers"]), (&100_000.into(), &20.into()), "{told}");
+            }
+            "--csv" => {
+                let rows =
+                    csv::Reader::from_reader(text.as_bytes()).deserialize().map(Result::unwrap).collect::<Vec<BTreeMap<String, String>>>();
+                assert_eq!((rows.len(), rows[0]["servers"].as_str()), (3, "20"), "what was counted is there: {text}");
+                for row in rows {
+                    assert_eq!((row["all_owners_answered"].as_str(), row["exact"].as_str()), ("false", "true"), "{text}");
+                    assert!(row["missing_text"].contains("it does not answer"), "{text}");
+                    let empty =
+                        row.iter().filter(|(name, cell)| (name.ends_with("_estimated") || name.ends_with("_margin")) && cell.is_empty());
+                    assert_eq!(empty.count(), 11, "{text}");
+                }
+            }
+            _ => {
+                let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(words.contains("is not estimated") && words.contains("it does not answer"), "{text}");
+            }
+        }
+    }
+    serving.abort();
+    // With all rows it is estimated: here they say that every host was visited.
+    let (api, serving) = Daemon::start(Second::TakenOver).await;
+    let (text, failure) = told(&format!("{line} --json {api}")).await;
+    let told: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((failure, &told["estimates"]["addresses"], &told["sample"]["addresses"]), (None, &0.into(), &0.into()), "{told}");
     serving.abort();
 }
 

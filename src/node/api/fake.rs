@@ -10,6 +10,7 @@ use nearcrawl_model::{
     admission::{AdmissionMode, AdmissionView, CertificateView, ExpulsionView, RootKey},
     allowance::AllowanceView,
     claim::ClaimReason,
+    crawled_by::CrawledBy,
     cross_table::{CrossTable, CrossTableView, Pair},
     distinct::{DistinctSets, DistinctView},
     evaluation::Rule,
@@ -469,6 +470,7 @@ pub fn server(i: u8) -> ServerRecord {
         held_back: HeldBack::default(),
         facts: Some(Box::new(facts())),
         failing_pages: Default::default(),
+        crawled_by: Some(CrawledBy::new(8, 0, 1_000)),
     }
 }
 

@@ -327,7 +327,8 @@ impl Crawl {
         if !cut.is_empty() {
             cx.commands.push_back(Command::Store(StoreCommand::PutCut { site: number, urls: cut }));
         }
-        self.journal(cx, replication, &host, entry);
+        let by = self.sites.get(&host).and_then(|site| site.crawled_by(&cx.settings.rules));
+        by.into_iter().chain([entry]).for_each(|row| self.journal(cx, replication, &host, row));
         if !waits.is_empty() {
             self.journal(cx, replication, &host, JournalEntry::NotQueued { urls: waits });
         }

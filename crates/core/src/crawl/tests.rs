@@ -1,6 +1,7 @@
 //! Tests that each server is asked what it should be, when it may be, and that every URL is entered once.
 
 mod limits;
+mod rules;
 
 use super::{Crawl, Others, fetch_cycle::Turn};
 use crate::{

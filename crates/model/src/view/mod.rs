@@ -46,11 +46,16 @@ pub struct ResultsView {
     /// Whether every server is counted with a whole run. If not, `summary.total.unfinished` servers are in their first run, and the sums contain
     /// what there is of it so far: they grow until it is over, and are not exact.
     pub whole_runs: bool,
+    /// Where only a part of the hosts of an address was visited: what the totals come to with the others, and from how many, in words; none if all
+    /// is counted.
+    #[serde(default)]
+    pub sample_text: Option<String>,
 }
 
 impl From<SwarmResults> for ResultsView {
     fn from(results: SwarmResults) -> ResultsView {
-        ResultsView { whole_runs: results.of_whole_runs(), results: results.for_readers() }
+        let sample_text = results.summary.estimates.sentence();
+        ResultsView { whole_runs: results.of_whole_runs(), sample_text, results: results.for_readers() }
     }
 }
 

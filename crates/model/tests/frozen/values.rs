@@ -9,6 +9,7 @@ use nearcrawl_model::{
     account::LevelCounts,
     admission::{Admission, Certificate as MemberCertificate, Expulsion, Issuer, RootKey, SignedAdmission},
     claim::{Answer, Claim, ClaimReason, SignedClaim},
+    crawled_by::CrawledBy,
     cross_table::CrossTable,
     distances::Distances,
     distinct::{DistinctSets, DistinctView},
@@ -486,7 +487,8 @@ fn run_history() -> RunHistory {
     let record = r#"{"host":"a.ke","address":"192.0.2.7","tree":"a.ke","run":3,"status":"up","state":"complete","software":"nginx",
         "pages":300,"requests":301,"bytes":70000,"busy_ms":900,"known":400,"cut_by_depth":0,"refused_by_robots":0,"cut_by_script":0,
         "cut_by_yield":0,"failed":1,"by_status":{},"external_hosts":5,"deepest":2,"first_visit_at":"2026-11-25T08:00:00.000Z",
-        "last_visit_at":null,"no_index":0,"no_follow":0,"crawl_delay_ms":null,"refused_by_crawl_delay":0}"#;
+        "last_visit_at":null,"no_index":0,"no_follow":0,"crawl_delay_ms":null,"refused_by_crawl_delay":0,
+        "crawled_by":{"depth":5,"yield_price_millionths":4000,"max_pages_per_run":1000}}"#;
     let mut history = RunHistory::default();
     history.enter(&serde_json::from_str(record).unwrap());
     history
@@ -1019,6 +1021,7 @@ fn entry(entry: &JournalEntry) -> &'static str {
         JournalEntry::EvaluatedAt { .. } => "evaluated-at",
         JournalEntry::History(_) => "history",
         JournalEntry::NamedHosts { .. } => "named-hosts",
+        JournalEntry::CrawledBy(_) => "crawled-by",
     }
 }
 
@@ -1105,6 +1108,7 @@ fn entries() -> Vec<JournalEntry> {
         },
         JournalEntry::History(run_history()),
         JournalEntry::NamedHosts { hosts: distinct_sets().external_hosts, domains: distinct_sets().external_domains },
+        JournalEntry::CrawledBy(CrawledBy::new(5, 4_000, 1_000)),
     ]
 }
 

@@ -216,14 +216,19 @@ function showResults(results) {
   const first = total.unfinished > 0 && !why.includes(inFirst) ? `${plural(total.unfinished, "server")} ${inFirst} so far; ` : "";
   say("age", `${why}${first}totals of ${plural(results.covers.length, "member")}, each confirmed in the last ${age(results.oldest_roll_up_age_ms)}`);
   say("fig-servers", number(total.servers));
+  // Where not all hosts of an address were visited the figures are of those that were. Beside them stands what they come to with the others.
   const estimates = results.summary.estimates;
-  const estimated = estimates.sampled > 0 ? ` (estimated ${number(estimates.up.estimated)} ± ${number(estimates.up.margin)})` : "";
-  say("sub-servers", `${number(total.up)} up${estimated}, ${number(total.unfinished)} in their first run`);
+  const isEstimated = estimates.addresses > 0 && estimates.not_estimated < estimates.hosts;
+  const estimated = (estimate, told) => isEstimated ? `estimated ${told(estimate.estimated)} ± ${told(estimate.margin)}` : "";
+  at("estimated").hidden = !results.sample_text;
+  say("estimated", capital(results.sample_text ?? ""));
+  const up = estimated(estimates.up, number), pages = estimated(estimates.pages, number), size = estimated(estimates.page_bytes, bytes);
+  say("sub-servers", `${number(total.up)} up${up ? ` (${up})` : ""}, ${number(total.unfinished)} in their first run`);
   say("fig-pages", number(total.pages));
   const detected = `; ${plural(total.detected_failures, "accessibility failure")} detected in ${number(total.evaluated)}`;
-  say("sub-pages", `in ${plural(total.requests, "request")}${total.evaluated > 0 ? detected : ""}`);
+  say("sub-pages", `${pages ? `counted (${pages}); ` : ""}in ${plural(total.requests, "request")}${total.evaluated > 0 ? detected : ""}`);
   say("fig-bytes", bytes(total.page_bytes));
-  say("sub-bytes", `${bytes(total.bytes)} moved in these runs; ${plural(total.failed, "failed request")}`);
+  say("sub-bytes", `${size ? `counted (${size}); ` : ""}${bytes(total.bytes)} moved in these runs; ${plural(total.failed, "failed request")}`);
   const held = [
     [total.waiting_urls_by_budget, "URL", "by the page budget"],
     [total.urls_not_queued, "URL", "not queued because too many waited"],
@@ -235,8 +240,10 @@ function showResults(results) {
 
   const rows = Object.entries(results.summary.by[by] ?? {}).sort((a, b) => b[1].servers - a[1].servers || (a[0] < b[0] ? -1 : 1));
   const most = Math.max(1, ...rows.map(([, counts]) => counts.servers));
+  const servers = estimates.by[by] ?? {};
+  const place = (value) => servers[value] ? make("small", "place", estimated(servers[value], number)) : "";
   at("rows").replaceChildren(...rows.slice(0, MAX_ROWS).map(([value, counts]) => make("tr", "",
-    make("td", "", value), make("td", "", bar(counts.servers, most)), make("td", "number roomy", number(counts.up)),
+    make("td", "", value), make("td", "", bar(counts.servers, most), place(value)), make("td", "number roomy", number(counts.up)),
     make("td", "number", number(counts.pages)), make("td", "number roomy", number(counts.requests)),
     make("td", "number roomy", bytes(counts.page_bytes)), make("td", "number roomy", bytes(counts.bytes)))));
   say("rows-note", rows.length === 0 ? "Nothing has been fetched yet." : rows.length > MAX_ROWS ? `and ${number(rows.length - MAX_ROWS)} more: nearcrawl results --by ${by}` : "");
@@ -292,7 +299,9 @@ async function countDistinct() {
     const before = at("distinct").textContent;
     const own = `distinct: ${plural(sets.servers, "host")} at ${distinctOf(sets.addresses, "address")} in ${distinctOf(sets.domains, "domain")}`;
     at("distinct").hidden = sets.servers === 0;
-    say("distinct", `${capital(own)}; they link to ${distinctOf(sets.external_hosts, "external host")} in ${distinctOf(sets.external_domains, "domain")}`);
+    const left = sets.servers_not_counted > 0 ? ` (without those of ${plural(sets.servers_not_counted, "server")}, of an earlier version)` : "";
+    const soFar = sets.in_transition_text ? `; counted so far: ${sets.in_transition_text}` : "";
+    say("distinct", `${capital(own)}; they link to ${distinctOf(sets.external_hosts, "external host")} in ${distinctOf(sets.external_domains, "domain")}${left}${soFar}`);
     return at("distinct").textContent !== before;
   } catch {
     // The figures say that there is no answer.

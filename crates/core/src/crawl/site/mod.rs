@@ -29,6 +29,7 @@ use frontier::{Frontier, Waiting};
 use held_back::Withheld;
 use nearcrawl_model::{
     account::Changes,
+    crawled_by::CrawledBy,
     failing_pages::FailingPages,
     fetch::{FetchError, FetchOrder, FetchPurpose, FetchReason, FetchRule},
     fingerprint::{Fingerprint, FingerprintKey},
@@ -273,6 +274,13 @@ impl Site {
         self.depth.unwrap_or(rules.depth)
     }
 
+    /// The row that says by which rules its pages are chosen now; none if the journal says so already. It is written before a visit: rules that
+    /// change when a run is over leave its record as it is.
+    pub(crate) fn crawled_by(&self, rules: &SiteRules) -> Option<JournalEntry> {
+        let by = CrawledBy::new(self.depth(rules), rules.price.millionths(), rules.pages_per_run);
+        (self.record.crawled_by != Some(by)).then_some(JournalEntry::CrawledBy(by))
+    }
+
     /// What surveys wish for it from now on. A run that has left nothing out for its depth goes on deeper, another one stays as deep as it is.
     pub(crate) fn wish(&mut self, wishes: SiteWishes, rules: &SiteRules) {
         self.wishes = wishes;
@@ -424,6 +432,7 @@ impl Site {
             JournalEntry::WholeRun { record } => self.remember_whole_run(record),
             JournalEntry::NamedHosts { hosts, domains } => self.whole.remember_named(hosts, domains),
             JournalEntry::History(history) => self.earlier = history.clone(),
+            JournalEntry::CrawledBy(by) => self.record.crawled_by = Some(*by),
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
             // Of no run that is not before this one: a journal may be the word of another member.
             JournalEntry::Follows { run, .. } if *run >= self.key.run => {}
@@ -792,6 +801,7 @@ fn new_record(key: &JournalKey, address: IpAddr, tree: &Host) -> ServerRecord {
         held_back: Default::default(),
         facts: None,
         failing_pages: FailingPages::default(),
+        crawled_by: None,
     }
 }
 

@@ -103,7 +103,8 @@ impl PreviousRunReader {
             | JournalEntry::NotQueued { .. }
             | JournalEntry::Learnt { .. }
             | JournalEntry::History(_)
-            | JournalEntry::NamedHosts { .. } => {}
+            | JournalEntry::NamedHosts { .. }
+            | JournalEntry::CrawledBy(_) => {}
         }
         rows
     }

@@ -98,7 +98,8 @@ impl Pages {
             | JournalEntry::Learnt { .. }
             | JournalEntry::EvaluatedAt { .. }
             | JournalEntry::History(_)
-            | JournalEntry::NamedHosts { .. } => {}
+            | JournalEntry::NamedHosts { .. }
+            | JournalEntry::CrawledBy(_) => {}
         }
     }
 

@@ -50,6 +50,11 @@ impl Price {
         (0.0..=1_000.0).contains(&hosts).then(|| Price((hosts * 1e6).round() as u32))
     }
 
+    /// Hosts for a request, in millionths.
+    pub fn millionths(self) -> u32 {
+        self.0
+    }
+
     /// Hosts for a request.
     pub fn hosts(self) -> f64 {
         f64::from(self.0) / 1e6

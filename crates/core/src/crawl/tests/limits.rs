@@ -19,7 +19,7 @@ impl Played {
     }
 
     /// The next page of the site is asked for and names these; all of them are new.
-    fn visit(&mut self, links: &[String]) {
+    pub(super) fn visit(&mut self, links: &[String]) {
         let mut order = self.turn().expect("a page waits");
         if order.purpose == FetchPurpose::Robots {
             self.answers(&order, FetchOutcome::Status(404));
@@ -32,7 +32,7 @@ impl Played {
         self.wait(60_000);
     }
 
-    fn wait(&mut self, millis: u64) {
+    pub(super) fn wait(&mut self, millis: u64) {
         self.cx.now.moment = self.cx.now.moment.after(millis);
         self.cx.now.wall.0 += millis;
     }
@@ -45,12 +45,12 @@ impl Played {
     }
 
     /// Another access point that has read these rows of the site's journal an hour later, and the number of the site there.
-    fn successor(&self, rows: Vec<JournalEntry>) -> (Played, SiteNumber) {
+    pub(super) fn successor(&self, rows: Vec<JournalEntry>) -> (Played, SiteNumber) {
         self.successor_with(rows, None)
     }
 
     /// The same, with the rows of the run before.
-    fn successor_with(&self, rows: Vec<JournalEntry>, before: Option<Vec<JournalEntry>>) -> (Played, SiteNumber) {
+    pub(super) fn successor_with(&self, rows: Vec<JournalEntry>, before: Option<Vec<JournalEntry>>) -> (Played, SiteNumber) {
         let key = self.crawl.site(&host("a.ke")).unwrap().key.clone();
         let previous = before.map(|rows| JournalCopy::new(JournalKey { run: key.run - 1, ..key.clone() }, rows, false));
         let mut successor = Played::new();
@@ -64,7 +64,7 @@ impl Played {
     }
 
     /// The next run of the site begins, half a day after the last one: it was asked where the host is before.
-    fn next_run(&mut self) {
+    pub(super) fn next_run(&mut self) {
         self.cx.settings.revisit = DAY / 2;
         self.wait(DAY / 2 + 60_000);
         let (crawl, cx, replication, others) = self.others();
@@ -76,19 +76,19 @@ impl Played {
     }
 
     /// What is known of the run before was read, or is not there.
-    fn run_before_is_read(&mut self, read: Option<PreviousRunRead>) {
+    pub(super) fn run_before_is_read(&mut self, read: Option<PreviousRunRead>) {
         let (crawl, cx, replication) = (&mut self.crawl, &mut self.cx, &mut self.replication);
         let site = crawl.site(&host("a.ke")).unwrap();
         let (number, before) = (site.number, JournalKey { run: site.key.run - 1, ..site.key.clone() });
         crawl.previous_run_loaded(cx, replication, number, &before, read);
     }
 
-    fn record(&self) -> ServerRecord {
+    pub(super) fn record(&self) -> ServerRecord {
         self.crawl.site(&host("a.ke")).unwrap().published()
     }
 
     /// The rows of the journal that were not stored yet.
-    fn rows(&mut self) -> Vec<JournalEntry> {
+    pub(super) fn rows(&mut self) -> Vec<JournalEntry> {
         self.replication.flush(&mut self.cx);
         let stored = self.cx.take_commands().into_iter().filter_map(|command| match command {
             Command::Store(StoreCommand::Append { rows, .. }) => Some(rows),

@@ -25,10 +25,10 @@ fn pairs(reference: &Reference, over: u32, from: u32, to: u32) -> Vec<(Option<&E
 
 /// The answer of `trend --from … --to … --by …` after a run of the web.
 pub(crate) fn trend(reference: &Reference, over: u32, from: u32, to: u32, by: &str) -> Value {
-    let mut left_out: BTreeMap<&str, u64> =
-        ["only_in_to", "only_in_from", "unfinished", "not_measured_in_from", "not_measured_in_to", "not_measured_in_both"]
-            .map(|name| (name, 0))
-            .into();
+    // All members crawl by the same depth and rule, in every run.
+    let not_measured = ["not_measured_in_from", "not_measured_in_to", "not_measured_in_both"];
+    let others = ["only_in_to", "only_in_from", "unfinished", "crawled_otherwise"];
+    let mut left_out: BTreeMap<&str, u64> = others.into_iter().chain(not_measured).map(|name| (name, 0)).collect();
     let (mut all, mut split): (Vec<_>, BTreeMap<String, Vec<_>>) = (Vec::new(), BTreeMap::new());
     for pair in pairs(reference, over, from, to) {
         let why = match pair {
@@ -70,6 +70,7 @@ fn compared(pairs: &Pairs<'_>, by: &str) -> Value {
     json!({
         "servers": pairs.len(),
         "servers_elsewhere": count(&|before, now| before.value(by) != now.value(by)),
+        "servers_of_unknown_rules": 0,
         "pages": figure(pairs, named("pages")),
         "page_bytes": figure(pairs, named("page_bytes")),
         "requests": figure(pairs, named("requests")),
