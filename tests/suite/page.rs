@@ -143,7 +143,7 @@ async fn is_accessible(swarm: &Swarm, browser: &mut Browser) {
 async fn shows_estimates(browser: &mut Browser) {
     assert_eq!(browser.value("document.getElementById('estimated').hidden").await, true, "all is counted");
     let shown = "(async () => {
-        const results = await ask('/api/results?by=country'), estimate = (estimated, margin) => ({ estimated, margin, more: 0, variance: 1 });
+        const results = await ask('/api/results?by=country'), estimate = (estimated, margin) => ({ estimated, margin, low: estimated - margin, high: estimated + margin, more: 0, variance: 1 });
         Object.assign(results.summary.estimates, { addresses: 1, hosts: 100000, sampled: 2345, up: estimate(71204, 1310),
             pages: estimate(290000, 9000), page_bytes: estimate(5e9, 1e8) });
         showResults({ ...results, sample_text: 'estimated: so many; 2345 of 100000 hosts' });
