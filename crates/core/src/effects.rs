@@ -433,8 +433,9 @@ impl Crawler {
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
             self.ownership.end_claims_upto(claim.subnet, claim.epoch);
+            let had_owner = self.ownership.register().latest(&claim.subnet).is_some();
             if self.hold(claim.clone(), proof.clone()) {
-                self.own_claim_holds(&claim, proof.clone());
+                self.own_claim_holds(&claim, proof.clone(), had_owner);
                 self.doubt_if_over(&claim, &proof);
             } else {
                 self.replication.expects_nothing(&claim.subnet);
@@ -463,12 +464,12 @@ impl Crawler {
         self.voting.inherited_replicas().map_or_else(AwaitedReplicas::unknown, AwaitedReplicas::new)
     }
 
-    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim) {
+    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim, had_owner: bool) {
         if claim.released {
             self.migration.release_stored(&mut self.context, claim.subnet, proof.clone());
         }
         let again = self.ownership.is_watched(&claim.subnet);
-        match self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
+        match self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof, had_owner) {
             Some(JournalsAt::Replicas) => {
                 let awaited = self.awaited_replicas(&claim.subnet);
                 self.replication.load(&mut self.context, &self.membership, claim.subnet, JournalsAt::Replicas, awaited);
@@ -484,6 +485,9 @@ impl Crawler {
     /// Enters a claim whose signature was checked; has all machines do what follows if it holds. Returns whether it does.
     pub(crate) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
         let Some(holding) = self.ownership.merge(claim, proof) else { return false };
+        if holding.forgets_epochs() {
+            self.context.refuse("claims of which the voters of a later list did not know");
+        }
         let claim = &holding.claim;
         self.migration.claim_holds(&self.context, claim);
         self.replication.claim_holds(claim);
