@@ -1024,7 +1024,7 @@ impl Crawler {
 
     /// Replicas that did not answer are asked again, or not waited for.
     pub(crate) fn tick_recovery(&mut self) {
-        let (begin, unheard) = self.replication.ask_again(&self.context);
+        let (begin, unheard) = self.replication.ask_again(&self.context, &self.membership);
         for subnet in begin {
             self.begin_if_known(subnet);
         }
