@@ -160,7 +160,8 @@ impl Crawler {
         self.replication.flush(&mut self.context);
         let unfinished = Unfinished {
             fetching: self.crawl.fetches().is_busy() || self.crawl.is_asking() || self.surveys.probing().is_busy(),
-            journals: self.replication.is_recording() || self.shutdown.is_leaving() && self.replication.is_naming(),
+            journals: self.replication.is_recording(),
+            naming: self.replication.is_naming(),
             outgoing: !self.routing.outbox().is_empty(),
             voter: self.voting.is_listed(self.context.me, &self.membership),
             needed: self.voting.is_needed(&self.context, &self.membership),
