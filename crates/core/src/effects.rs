@@ -195,6 +195,12 @@ impl Crawler {
             Gossip::Admissions(signed) => self.admissions.hear(&mut self.context, signed),
             Gossip::Profile(told) if told.from != author => self.context.refuse("profiles in the name of another member"),
             Gossip::Profile(told) => self.membership.profile_told(&mut self.context, told),
+            Gossip::Leaving => {
+                // What is here may have copies there only.
+                if self.membership.says_that_it_leaves(self.context.now.moment, author) {
+                    self.review_replicas();
+                }
+            }
         }
     }
 
@@ -966,7 +972,8 @@ impl Crawler {
         // A voter has held leases for long.
         let list = self.voting.list().filter(|_| self.membership.live().len() <= SMALL);
         let vouched = |member: &AccessPoint| list.is_some_and(|list| list.contains(member));
-        let others = Reputation { vouched, leaves: |member: &AccessPoint| self.voting.is_about_to_leave(now, member) };
+        let says_so = |member: &AccessPoint| self.membership.is_about_to_leave(now, member);
+        let others = Reputation { vouched, leaves: |member: &AccessPoint| says_so(member) || self.voting.is_about_to_leave(now, member) };
         self.replication.review_replicas(&mut self.context, &self.membership, others, next_owner);
         let released = self.ownership.has_released(&self.context.me);
         self.voting.name_replicas(&self.context, self.replication.names().to_vec(), released);

@@ -8,9 +8,10 @@ use crate::{
     signal::Signal,
 };
 use nearcrawl_model::{
+    access_point::AccessPoint,
     claim::Claim,
     ids::QuestionId,
-    message::Request,
+    message::{Gossip, Request},
     time::{Millis, Moment},
 };
 
@@ -20,6 +21,12 @@ const PARTING_TIMEOUT: Millis = 15_000;
 /// How long a leaver keeps what is its own, so that those that leave at the same time hear of one another: a replica that leaves, too, is
 /// replaced before what it has copies of is released.
 const HEARS_OTHERS: Millis = 3_000;
+
+/// Within that time it says so again after so long, for a message may be lost.
+const TELLS_AGAIN: Millis = 1_000;
+
+/// And from then on after so long: others remember it for [`LEAVES_FOR`](super::machine::LEAVES_FOR).
+const REMINDS: Millis = 10_000;
 
 /// How long a leaver that holds a lease waits until its replicas have its journals, which may have to be copied anew because others leave, too;
 /// and a voter until the others have agreed on a list without it: else they would need it.
@@ -34,6 +41,8 @@ pub(crate) struct Shutdown {
     since: Option<Moment>,
     /// When it was told to stop.
     stopped: Option<Moment>,
+    /// When the others were last told that it leaves.
+    told: Option<Moment>,
     /// When what it held was released.
     released: Option<Moment>,
     leaving: bool,
@@ -107,8 +116,11 @@ impl Shutdown {
         let waited = now.since(*self.since.get_or_insert(now));
         let patient = waited < PARTING_TIMEOUT;
         let others: Vec<_> = members.live().iter().copied().filter(|member| *member != cx.me).collect();
-        if self.leaving && !others.is_empty() && waited < HEARS_OTHERS {
-            return;
+        if self.leaving && !others.is_empty() {
+            self.tell(cx, &others, waited, unfinished.copy);
+            if waited < HEARS_OTHERS {
+                return;
+            }
         }
         // Without a lease nothing is recorded and no voter hears who has it, and alone there is nobody who could have it.
         let leased = members.may_claim(now) && !others.is_empty();
@@ -130,6 +142,16 @@ impl Shutdown {
         }
         self.finished = true;
         cx.commands.push_back(Command::Finished);
+    }
+
+    /// Says that this access point leaves, if it is time: the replicas of another one that leaves may be replaced before it is gone.
+    fn tell(&mut self, cx: &mut Context, others: &[AccessPoint], waited: Millis, copy: bool) {
+        let now = cx.now.moment;
+        let pause = if waited < HEARS_OTHERS { TELLS_AGAIN } else { REMINDS };
+        if !copy && self.told.is_none_or(|at| now.since(at) >= pause) {
+            self.told = Some(now);
+            cx.tell_all(others, Gossip::Leaving);
+        }
     }
 
     /// Has what is held released. Whether that, or what others need of a leaver, goes on; it has waited for so long, and for so long since it
@@ -164,10 +186,7 @@ impl Shutdown {
 mod tests {
     use super::*;
     use crate::membership::{Member, Roster, Swim};
-    use nearcrawl_model::{
-        access_point::AccessPoint,
-        claim::{ClaimReason, SignedClaim},
-    };
+    use nearcrawl_model::claim::{ClaimReason, SignedClaim};
     use std::collections::BTreeSet;
 
     const OTHER: AccessPoint = AccessPoint([20; 32]);
@@ -236,6 +255,26 @@ mod tests {
             }
             told
         }
+    }
+
+    fn leaving() -> Request {
+        Request::Tell(Box::new(Gossip::Leaving))
+    }
+
+    #[test]
+    fn a_leaver_tells_the_others_before_it_releases_what_it_has_and_again_while_it_waits() {
+        let mut played = Played::new(true, &[OTHER]);
+        played.shutdown.leave(played.cx.now.moment);
+        let told = played.run(100, DONE);
+        assert_eq!(told, [(0, leaving()), (1, leaving()), (2, leaving()), (3, Request::Farewell(true))]);
+        assert!(played.released);
+        let mut played = Played::new(true, &[OTHER]);
+        played.shutdown.leave(played.cx.now.moment);
+        let told = played.run(25, Unfinished { journals: true, ..DONE });
+        assert_eq!(told, [0, 1, 2, 12, 22].map(|second| (second, leaving())));
+        let mut copied = Played::new(true, &[OTHER]);
+        copied.shutdown.leave(copied.cx.now.moment);
+        assert_eq!(copied.run(100, Unfinished { copy: true, ..DONE }), [], "nothing in the name of one that goes on");
     }
 
     #[test]

@@ -729,6 +729,7 @@ fn gossip(gossip: &Gossip) -> &'static str {
         Gossip::OptOuts(_) => "opt-outs",
         Gossip::Admissions(_) => "admissions",
         Gossip::Profile(_) => "profile",
+        Gossip::Leaving => "leaving",
     }
 }
 
@@ -751,6 +752,7 @@ fn gossips() -> Vec<Gossip> {
         Gossip::OptOuts(statements()),
         Gossip::Admissions(admissions()),
         Gossip::Profile(told_profile()),
+        Gossip::Leaving,
     ]
 }
 
