@@ -61,11 +61,13 @@ pub(crate) struct JournalCopy {
     pub(crate) taken_over: u64,
     /// Whether this is what our own store has.
     pub(crate) own: bool,
+    /// Whether it is of a member that nobody named: it may be left over of a host that went to another address long ago.
+    pub(crate) left_over: bool,
 }
 
 impl JournalCopy {
     pub(crate) fn new(key: JournalKey, entries: Vec<JournalEntry>, own: bool) -> JournalCopy {
-        let mut copy = JournalCopy { taken_over: 0, own, key, entries };
+        let mut copy = JournalCopy { taken_over: 0, own, left_over: false, key, entries };
         copy.taken_over = copy.last_epoch(u64::MAX);
         copy
     }
@@ -441,7 +443,7 @@ impl Loading {
             if copy.taken_over > epoch {
                 found.refused += 1;
             } else {
-                found.add(ranked(copy));
+                found.add(JournalCopy { left_over: true, ..ranked(copy) });
             }
         }
         found

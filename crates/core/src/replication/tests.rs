@@ -1,6 +1,6 @@
 //! Tests that nothing counts before it is stored and copied, and that a new owner begins with the best copy any member kept.
 
-use super::{AwaitedReplicas, Replication, placement::Placement};
+use super::{AwaitedReplicas, Replication, loading::JournalCopy, placement::Placement};
 use crate::{
     context::Context,
     event::{Command, CopyAnswer, PeerCommand, StoreCommand},
@@ -752,7 +752,8 @@ impl Doubtful {
             self.replication.ask_others(&self.cx, &members, subnet);
         }
         let found = self.replication.take_found(&subnet(), 9)?;
-        Some(found.into_journals().map(|(copy, _)| format!("{} {}", copy.key.host, copy.key.run)).collect())
+        let text = |copy: JournalCopy| format!("{} {}{}", copy.key.host, copy.key.run, if copy.left_over { ", left over" } else { "" });
+        Some(found.into_journals().map(|(copy, _)| text(copy)).collect())
     }
 }
 
@@ -786,7 +787,7 @@ fn of_two_that_died_together_one_may_come_back_and_have_what_the_third_one_hides
 fn if_none_of_those_comes_that_were_named_what_others_have_counts() {
     let mut doubtful = Doubtful::after(TOGETHER, &[], &[of("a.ke", 1)]);
     assert_eq!(doubtful.begins(235), None);
-    assert_eq!(doubtful.begins(245), Some(vec!["a.ke 1".to_owned()]), "five minutes after they died");
+    assert_eq!(doubtful.begins(245), Some(vec!["a.ke 1, left over".to_owned()]), "five minutes after they died");
 }
 
 #[test]
@@ -822,7 +823,7 @@ fn one_row_of_an_invented_host_hides_no_copy_that_others_have() {
     let mut doubtful = Doubtful::after(TOGETHER, &stub, &[of("a.ke", 1), of("b.ke", 2)]);
     assert_eq!((doubtful.begins(1), doubtful.begins(235)), (None, None), "one that was named may come and have all");
     let found = doubtful.begins(245);
-    assert_eq!(found, Some(vec!["a.ke 1".to_owned(), "b.ke 1".to_owned()]), "of what one that was named has that counts");
+    assert_eq!(found, Some(vec!["a.ke 1, left over".to_owned(), "b.ke 1".to_owned()]), "of what one that was named has that counts");
 }
 
 #[test]
