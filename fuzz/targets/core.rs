@@ -328,7 +328,7 @@ fn author(gossip: &Gossip) -> AccessPoint {
         Gossip::Endorsement(endorsement) => endorsement.by,
         Gossip::Distances(told) => told.from,
         Gossip::Profile(told) => told.from,
-        Gossip::Surveys(_) | Gossip::OptOuts(_) | Gossip::Admissions(_) => member(2),
+        Gossip::Surveys(_) | Gossip::OptOuts(_) | Gossip::Admissions(_) | Gossip::Leaving => member(2),
     }
 }
 

@@ -116,7 +116,7 @@ impl Crawler {
             Event::CrossTableWanted(by) => self.cross_table_wanted(by),
             Event::DistinctWanted => self.distinct_wanted(),
             Event::Leave => self.shutdown.leave(now.moment),
-            Event::Drain => self.shutdown.drain(),
+            Event::Drain => self.shutdown.drain(now.moment),
             Event::Move { subnet, to } => self.hand_over(subnet, to, "its operator gave it away".to_owned()),
             Event::Pinned(subnets) => self.migration.pin(subnets),
             Event::Reached(addresses) => self.reached_at(addresses),

@@ -160,7 +160,8 @@ impl Crawler {
         self.replication.flush(&mut self.context);
         let unfinished = Unfinished {
             fetching: self.crawl.fetches().is_busy() || self.crawl.is_asking() || self.surveys.probing().is_busy(),
-            journals: self.replication.is_recording() || self.shutdown.is_leaving() && self.replication.is_naming(),
+            journals: self.replication.is_recording(),
+            naming: self.replication.is_naming(),
             outgoing: !self.routing.outbox().is_empty(),
             voter: self.voting.is_listed(self.context.me, &self.membership),
             needed: self.voting.is_needed(&self.context, &self.membership),
@@ -194,6 +195,12 @@ impl Crawler {
             Gossip::Admissions(signed) => self.admissions.hear(&mut self.context, signed),
             Gossip::Profile(told) if told.from != author => self.context.refuse("profiles in the name of another member"),
             Gossip::Profile(told) => self.membership.profile_told(&mut self.context, told),
+            Gossip::Leaving => {
+                // What is here may have copies there only.
+                if self.membership.says_that_it_leaves(self.context.now.moment, author) {
+                    self.review_replicas();
+                }
+            }
         }
     }
 
@@ -439,8 +446,9 @@ impl Crawler {
         for proof in proofs {
             let Ok(claim) = proof.read() else { continue };
             self.ownership.end_claims_upto(claim.subnet, claim.epoch);
+            let had_owner = self.ownership.register().latest(&claim.subnet).is_some();
             if self.hold(claim.clone(), proof.clone()) {
-                self.own_claim_holds(&claim, proof.clone());
+                self.own_claim_holds(&claim, proof.clone(), had_owner);
                 self.doubt_if_over(&claim, &proof);
             } else {
                 self.replication.expects_nothing(&claim.subnet);
@@ -469,12 +477,12 @@ impl Crawler {
         self.voting.inherited_replicas().map_or_else(AwaitedReplicas::unknown, AwaitedReplicas::new)
     }
 
-    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim) {
+    fn own_claim_holds(&mut self, claim: &Claim, proof: SignedClaim, had_owner: bool) {
         if claim.released {
             self.migration.release_stored(&mut self.context, claim.subnet, proof.clone());
         }
         let again = self.ownership.is_watched(&claim.subnet);
-        match self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof) {
+        match self.ownership.own_claim_holds(&mut self.context, &self.membership, claim, proof, had_owner) {
             Some(JournalsAt::Replicas) => {
                 let awaited = self.awaited_replicas(&claim.subnet);
                 self.replication.load(&mut self.context, &self.membership, claim.subnet, JournalsAt::Replicas, awaited);
@@ -490,6 +498,9 @@ impl Crawler {
     /// Enters a claim whose signature was checked; has all machines do what follows if it holds. Returns whether it does.
     pub(crate) fn hold(&mut self, claim: Claim, proof: SignedClaim) -> bool {
         let Some(holding) = self.ownership.merge(claim, proof) else { return false };
+        if holding.forgets_epochs() {
+            self.context.refuse("claims of which the voters of a later list did not know");
+        }
         let claim = &holding.claim;
         self.migration.claim_holds(&self.context, claim);
         self.replication.claim_holds(claim);
@@ -967,7 +978,8 @@ impl Crawler {
         // A voter has held leases for long.
         let list = self.voting.list().filter(|_| self.membership.live().len() <= SMALL);
         let vouched = |member: &AccessPoint| list.is_some_and(|list| list.contains(member));
-        let others = Reputation { vouched, leaves: |member: &AccessPoint| self.voting.is_about_to_leave(now, member) };
+        let says_so = |member: &AccessPoint| self.membership.is_about_to_leave(now, member);
+        let others = Reputation { vouched, leaves: |member: &AccessPoint| says_so(member) || self.voting.is_about_to_leave(now, member) };
         self.replication.review_replicas(&mut self.context, &self.membership, others, next_owner);
         let released = self.ownership.has_released(&self.context.me);
         self.voting.name_replicas(&self.context, self.replication.names().to_vec(), released);
@@ -1026,7 +1038,7 @@ impl Crawler {
 
     /// Replicas that did not answer are asked again, or not waited for.
     pub(crate) fn tick_recovery(&mut self) {
-        let (begin, unheard) = self.replication.ask_again(&self.context);
+        let (begin, unheard) = self.replication.ask_again(&self.context, &self.membership);
         for subnet in begin {
             self.begin_if_known(subnet);
         }

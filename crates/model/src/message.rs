@@ -430,6 +430,8 @@ pub enum Gossip {
     Admissions(#[serde(deserialize_with = "at_most::<_, _, MAX_TOLD>")] Vec<SignedAdmission>),
     /// What the sender tells of itself, if its operator chose so.
     Profile(ToldProfile),
+    /// The sender is about to leave for good: it is no replica to choose, and what it keeps for others has to be elsewhere.
+    Leaving,
 }
 
 /// What any program, member or not, may ask if the configuration allows it.

@@ -89,6 +89,7 @@ impl Gossip {
             Gossip::OptOuts(_) => "gossip of opt-outs",
             Gossip::Admissions(_) => "gossip of admissions",
             Gossip::Profile(_) => "gossip of profiles",
+            Gossip::Leaving => "membership",
         }
     }
 }

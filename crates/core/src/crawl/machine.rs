@@ -212,7 +212,7 @@ impl Crawl {
         previous: Option<JournalCopy>,
         epoch: u64,
     ) -> Vec<Item> {
-        let (key, taken_over) = (copy.key.clone(), copy.taken_over);
+        let (key, taken_over, left_over) = (copy.key.clone(), copy.taken_over, copy.left_over);
         let number = self.sites.next_number();
         let Some(replayed) = replay_for(key.clone(), number, &copy.entries, cx) else {
             cx.refuse("journals that do not begin with an opening");
@@ -234,6 +234,11 @@ impl Crawl {
         if let Some((_, address)) = site.went_to() {
             self.moved.leave(LocatedHost { host: key.host.clone(), address, valid_for: 0 });
             self.moved.stop(&key.host);
+        }
+        if left_over {
+            // Sums are not exact before it is known whether another owner has it.
+            self.moved.check_anew(&key.host, cx.now.moment);
+            self.moved.has_come(cx.now.moment);
         }
         // Whatever the journal does not tell was asked after its last line: a whole rest from now is on the safe side.
         let politeness = self.fetches.scheduler().politeness();

@@ -26,6 +26,9 @@ const LONELY_AFTER: Millis = 60_000;
 /// Members whose addresses are remembered: as many as SWIM keeps track of, and as many that are gone.
 pub(crate) const MAX_ADDRESSED: usize = 8_192;
 
+/// For how long it is remembered that a member said that it leaves: it says so again and again, and who starts anew or stays does not.
+pub(crate) const LEAVES_FOR: Millis = 30_000;
+
 /// The members, as SWIM and the roster know them.
 pub(crate) struct Membership {
     swim: Swim,
@@ -38,6 +41,8 @@ pub(crate) struct Membership {
     lease: (Option<Moment>, NoLease),
     /// What members tell of themselves, for people.
     profiles: Profiles,
+    /// Members that leave for good, and when they said so last.
+    leaving: BTreeMap<AccessPoint, Moment>,
 }
 
 /// What happens to the members.
@@ -51,6 +56,7 @@ impl Membership {
             changed_at: None,
             lease: (None, NoLease::NoVoters),
             profiles: Profiles::default(),
+            leaving: BTreeMap::new(),
         }
     }
 
@@ -124,6 +130,11 @@ impl Membership {
         self.changed(cx);
     }
 
+    /// A member says that it is about to leave for good. Whether that is new.
+    pub(crate) fn says_that_it_leaves(&mut self, now: Moment, from: AccessPoint) -> bool {
+        self.roster.standings().contains_key(&from) && self.leaving.insert(from, now).is_none()
+    }
+
     /// This access point may be a member no more: it counts as gone for good.
     pub(crate) fn exclude(&mut self, cx: &mut Context, who: AccessPoint) {
         self.roster.exclude(cx.now.moment, who);
@@ -143,8 +154,10 @@ impl Membership {
 
     /// Has SWIM probe, and gives up who has been silent for too long.
     pub(crate) fn tick(&mut self, cx: &mut Context) {
-        self.swim.tick(cx.now.moment);
+        let now = cx.now.moment;
+        self.swim.tick(now);
         self.carry_out(cx);
+        self.leaving.retain(|member, said| now.since(*said) < LEAVES_FOR && self.roster.standings().contains_key(member));
         for Verdict::Dead(gone) in self.roster.tick(cx.now.moment) {
             self.changed(cx);
             cx.signal(Signal::MemberDied(gone));
@@ -246,6 +259,11 @@ impl Membership {
     /// The members that are counted on, this access point included.
     pub(crate) fn settled(&self, now: Moment) -> BTreeSet<AccessPoint> {
         self.roster.settled(now)
+    }
+
+    /// Whether a member has said lately that it is about to leave for good.
+    pub(crate) fn is_about_to_leave(&self, now: Moment, who: &AccessPoint) -> bool {
+        self.leaving.get(who).is_some_and(|said| now.since(*said) < LEAVES_FOR)
     }
 
     /// How many these are.
@@ -398,6 +416,24 @@ mod tests {
         assert!(!members.is_long_alone(&cx), "its map is still being compared");
         members.roster_mut().down(cx.now.moment, other);
         assert!(members.is_long_alone(&cx));
+    }
+
+    #[test]
+    fn who_says_that_it_leaves_does_so_as_long_as_it_says_so_again_and_strangers_are_not_remembered() {
+        let mut cx = Context::of_test(1);
+        let swim = Swim::new(Member::new(cx.me, 1, Vec::new()), cx.settings.membership.clone(), 1);
+        let roster = Roster::new(cx.me, cx.settings.roster.clone(), cx.now.moment, &BTreeSet::new());
+        let mut members = Membership::new(swim, roster);
+        members.meet(cx.now.moment, member(1));
+        assert!(!members.says_that_it_leaves(cx.now.moment, member(2)) && members.leaving.is_empty(), "it is no member");
+        assert!(members.says_that_it_leaves(cx.now.moment, member(1)));
+        let again = Moment(LEAVES_FOR - 1);
+        assert!(!members.says_that_it_leaves(again, member(1)), "that is known");
+        assert!(members.is_about_to_leave(Moment(2 * LEAVES_FOR - 2), &member(1)));
+        assert!(!members.is_about_to_leave(Moment(2 * LEAVES_FOR - 1), &member(1)), "it stayed, or has started anew");
+        members.farewell(&mut cx, member(1), true);
+        members.tick(&mut cx);
+        assert!(members.leaving.is_empty());
     }
 
     /// Two members that pass each other's datagrams on for so many seconds.

@@ -182,14 +182,15 @@ impl Ownership {
         self.unstored.remove(&write)
     }
 
-    /// A claim of ours is durable and holds: it is told, and watched if another member may have been chosen at the same time. Returns where
-    /// the subnet's journals are, if it has any.
+    /// A claim of ours is durable and holds: it is told, and watched if another member may have been chosen at the same time. `had_owner` is
+    /// whether another claim is known that held before. Returns where the subnet's journals are, if it has any.
     pub(crate) fn own_claim_holds(
         &mut self,
         cx: &mut Context,
         members: &Membership,
         claim: &Claim,
         proof: SignedClaim,
+        had_owner: bool,
     ) -> Option<JournalsAt> {
         self.pending_claims.insert(claim.subnet, proof);
         if claim.released {
@@ -217,7 +218,8 @@ impl Ownership {
             }
             ClaimReason::OwnSubnet => {}
         }
-        (claim.epoch > 1).then_some(JournalsAt::Replicas)
+        // The voters of a later list may not have known that it had an owner, so that it was claimed as if it had none.
+        (claim.epoch > 1 || had_owner).then_some(JournalsAt::Replicas)
     }
 
     /// Notes that a claim to what others left, or awarded, is about to be stored. Whether it was not already.
@@ -346,6 +348,14 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
+    /// Whether it is no later than what it takes the place of, which voters of an earlier list had accepted: those who agreed on the list were
+    /// not told of that, or it was hidden from them.
+    pub(crate) fn forgets_epochs(&self) -> bool {
+        let forgets =
+            |before: &Claim| before.epoch > self.claim.epoch || before.epoch == self.claim.epoch && before.owner != self.claim.owner;
+        self.before.as_ref().is_some_and(forgets)
+    }
+
     /// Whether this member's claim to the subnet ends by it.
     pub(crate) fn ends_claim_of(&self, member: AccessPoint) -> bool {
         let before = self.before.as_ref().is_some_and(|before| before.owner == member && !before.released);

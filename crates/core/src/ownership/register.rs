@@ -309,9 +309,15 @@ mod tests {
         })
     }
 
+    /// With the votes of voters of a list, if any accepted it.
+    fn voted((claim, proof): (Claim, SignedClaim), list: Option<u64>) -> (Claim, SignedClaim) {
+        let votes = list.map(|list| Box::new(Votes { list, term: 1, voters: Vec::new() }));
+        (claim, SignedClaim { votes, ..proof })
+    }
+
     fn any_claim() -> impl Strategy<Value = (Claim, SignedClaim)> {
-        (0u8..3, 1u64..4, 1u8..4, prop_oneof![Just(None), (1u32..4).prop_map(Some)], any::<bool>())
-            .prop_map(|(s, e, o, r, rel)| made(s, e, o, r, rel))
+        (0u8..3, 1u64..4, 1u8..4, prop::option::of(1u32..4), any::<bool>(), prop::option::of(1u64..4))
+            .prop_map(|(s, e, o, r, rel, list)| voted(made(s, e, o, r, rel), list))
     }
 
     proptest! {
@@ -323,7 +329,8 @@ mod tests {
             let mut order: Vec<usize> = (0..claims.len()).chain(0..claims.len()).collect();
             order.sort_by_key(|i| (seed ^ (*i as u64)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             for i in order { other.merge(claims[i].0.clone(), &claims[i].1); }
-            prop_assert!(one.all().map(|h| &h.claim).eq(other.all().map(|h| &h.claim)));
+            let held = |register: &Register| register.all().map(|h| (h.claim.clone(), h.votes().map(|v| v.list))).collect::<Vec<_>>();
+            prop_assert_eq!(held(&one), held(&other));
             prop_assert_eq!(one.digest(MapPart::WHOLE), other.digest(MapPart::WHOLE));
             for owner in one.owners() { prop_assert_eq!(one.digest_of(&owner), other.digest_of(&owner)); }
             prop_assert!(one.owners().eq(other.owners()));

@@ -52,7 +52,7 @@ fn a_claim_of_ours_is_told_when_it_is_stored_and_holds() {
     assert_eq!((ownership.stored(WriteId(write.0 + 1)), ownership.register.claim(&ours.subnet)), (None, None));
     let proof = ownership.stored(*write).unwrap().remove(0);
     assert!(ownership.merge(ours.clone(), proof.clone()).is_some());
-    assert_eq!(ownership.own_claim_holds(&mut cx, &members, &ours, proof.clone()), None, "no member had it before");
+    assert_eq!(ownership.own_claim_holds(&mut cx, &members, &ours, proof.clone(), false), None, "no member had it before");
     ownership.tell_claims(&mut cx, &members);
     let commands = cx.take_commands();
     assert!(matches!(&commands[..], [Command::Peers(PeerCommand::Publish(Gossip::Claims(told)))] if *told == [proof]));
@@ -68,7 +68,7 @@ fn claims_with_many_votes_are_told_in_messages_that_are_small_enough_to_be_sent(
         let subnet = format!("9.{}.{}.0/24", number / 256, number % 256).parse().unwrap();
         let ours = Claim { subnet, answers: answers.clone(), ..claim(cx.me, u64::from(number), ClaimReason::OwnSubnet, false) };
         let proof = SignedClaim { votes: Some(Box::new(votes.clone())), ..SignedClaim::sign(&ours, &cx.key) };
-        ownership.own_claim_holds(&mut cx, &members, &ours, proof);
+        ownership.own_claim_holds(&mut cx, &members, &ours, proof, false);
     }
     let mut told = 0;
     while told < 1_000 {
@@ -87,7 +87,7 @@ fn what_was_handed_over_is_here_and_what_was_left_is_at_its_replicas() {
     let mut journals = |reason, epoch, released| {
         let ours = claim(cx.me, epoch, reason, released);
         let proof = SignedClaim::sign(&ours, &cx.key);
-        ownership.own_claim_holds(&mut cx, &members, &ours, proof)
+        ownership.own_claim_holds(&mut cx, &members, &ours, proof, false)
     };
     assert_eq!(journals(ClaimReason::Moved, 3, false), Some(JournalsAt::Here));
     assert_eq!(journals(ClaimReason::OwnerDead, 2, false), Some(JournalsAt::Replicas));
@@ -95,6 +95,26 @@ fn what_was_handed_over_is_here_and_what_was_left_is_at_its_replicas() {
     assert_eq!(journals(ClaimReason::OwnSubnet, 1, false), None);
     assert_eq!(journals(ClaimReason::Moved, 3, true), None, "it goes");
     assert_eq!((cx.counters.moves_taken, cx.counters.deputies), (1, 1));
+}
+
+/// A claim with the votes of the voters of a list.
+fn accepted_by(list: u64, claim: &Claim, cx: &Context) -> SignedClaim {
+    let votes = Some(Box::new(Votes { list, term: 1, voters: Vec::new() }));
+    SignedClaim { votes, ..SignedClaim::sign(claim, &cx.key) }
+}
+
+#[test]
+fn the_voters_of_a_later_list_did_not_know_of_an_owner_whose_journals_are_asked_for_all_the_same() {
+    for (theirs, epoch, forgets) in [(3, 1, true), (3, 3, true), (3, 4, false)] {
+        let (mut cx, members, mut ownership) = among(&[]);
+        let before = claim(OTHER, theirs, ClaimReason::Awarded, false);
+        let proof = accepted_by(1, &before, &cx);
+        assert!(!ownership.merge(before, proof).unwrap().forgets_epochs(), "the first one");
+        let ours = claim(cx.me, epoch, ClaimReason::Awarded, false);
+        let proof = accepted_by(2, &ours, &cx);
+        assert_eq!(ownership.merge(ours.clone(), proof.clone()).unwrap().forgets_epochs(), forgets);
+        assert_eq!(ownership.own_claim_holds(&mut cx, &members, &ours, proof, true), Some(JournalsAt::Replicas));
+    }
 }
 
 #[test]
@@ -108,7 +128,7 @@ fn what_was_awarded_in_company_is_told_before_it_is_acted_on() {
         }
         let ours = claim(cx.me, 1, reason, false);
         let proof = SignedClaim::sign(&ours, &cx.key);
-        ownership.own_claim_holds(&mut cx, &members, &ours, proof);
+        ownership.own_claim_holds(&mut cx, &members, &ours, proof, false);
         let watched = |ownership: &mut Ownership, cx: &mut Context, at| {
             cx.now.moment = Moment(at);
             ownership.tick_watched(cx, &members);

@@ -8,10 +8,10 @@
 use nearcrawl_model::{
     access_point::AccessPoint,
     replica::{NamedReplica, StoreId},
-    time::Millis,
+    time::{Millis, Moment},
     vote::{InheritedReplicas, ReplicaSet},
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A subnet whose journals are at one that was here for long begins with what was found after so long: a day.
 const MAX_WAIT: Millis = 86_400_000;
@@ -25,6 +25,9 @@ const SHARE: u64 = 2;
 
 /// If we have been running for less than this, one of which nothing was heard died before our time, however long it was here.
 const OUR_TIME: Millis = 600_000;
+
+/// A member that is alive and does not answer for so long is not waited for: it could else keep subnets without rows from beginning.
+const MAX_MUTE: Millis = 60_000;
 
 /// For how long a member was here, as far as we know.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +65,19 @@ pub(crate) fn handed_on(set: ReplicaSet, lived: impl Fn(&AccessPoint) -> Option<
     sets
 }
 
+/// Whether one that was named and has not answered may answer yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chance {
+    /// It is silent, and in less than a minute it is back or dead; or nobody has looked yet.
+    Soon,
+    /// It is alive, and should have answered.
+    Alive,
+    /// It has not been dead for long.
+    Perhaps,
+    /// It is no member any more, or does not answer although it is alive.
+    Never,
+}
+
 /// The former owners of a subnet and their replicas, as voters told. One of each set is waited for; without any of them the subnet waits
 /// for nobody.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +91,9 @@ pub(crate) struct AwaitedReplicas {
     answered: BTreeSet<NamedReplica>,
     /// For how long the set that deserves most is waited for, in seconds.
     longest_s: u32,
+    /// Whether those that have not answered may yet, as of the last look, and since when it is so.
+    chances: BTreeMap<AccessPoint, (Chance, Moment)>,
+    looked_at: Moment,
 }
 
 impl AwaitedReplicas {
@@ -128,6 +147,26 @@ impl AwaitedReplicas {
         unheard.into_iter().map(|replica| replica.member)
     }
 
+    /// Looks whether those that have not answered may yet.
+    pub(super) fn look(&mut self, now: Moment, chance: impl Fn(&AccessPoint) -> Chance) {
+        let since = |member: &AccessPoint, chance: Chance| {
+            let known = self.chances.get(member).filter(|(known, _)| *known == chance);
+            known.map_or(now, |(_, since)| *since)
+        };
+        let looked: BTreeMap<_, _> = self.unheard().map(|member| (member, chance(&member))).collect();
+        self.chances = looked.into_iter().map(|(member, chance)| (member, (chance, since(&member, chance)))).collect();
+        self.looked_at = now;
+    }
+
+    /// Whether this one, which has not answered, may yet.
+    pub(super) fn chance_of(&self, member: &AccessPoint) -> Chance {
+        match self.chances.get(member) {
+            None => Chance::Soon,
+            Some((Chance::Alive, since)) if self.looked_at.since(*since) >= MAX_MUTE => Chance::Never,
+            Some((chance, _)) => *chance,
+        }
+    }
+
     /// Whether nobody is waited for.
     pub(super) fn is_empty(&self) -> bool {
         self.sets.is_empty() && !self.unknown
@@ -151,10 +190,14 @@ impl AwaitedReplicas {
         !self.named.is_empty() && self.named.iter().all(|set| set.iter().any(|replica| self.answered.contains(replica)))
     }
 
-    /// Of each set those that have answered.
-    pub(super) fn answered_of_each(&self) -> impl Iterator<Item = Vec<AccessPoint>> {
-        let answered = |replica: &&NamedReplica| self.answered.contains(*replica);
-        self.named.iter().map(move |set| set.iter().filter(answered).map(|replica| replica.member).collect())
+    /// The sets, each parted into those that have answered and the others.
+    pub(super) fn parted(&self) -> impl Iterator<Item = (Vec<AccessPoint>, Vec<AccessPoint>)> {
+        let member = |replica: &NamedReplica| (self.answered.contains(replica), replica.member);
+        self.named.iter().map(move |set| {
+            let (answered, others): (Vec<_>, Vec<_>) = set.iter().map(member).partition(|(answered, _)| *answered);
+            let members = |of: Vec<(bool, AccessPoint)>| of.into_iter().map(|(_, member)| member).collect();
+            (members(answered), members(others))
+        })
     }
 
     /// Whether this member has all that was recorded by one of the owners, in this database, as that one said.

@@ -1,12 +1,21 @@
 //! Chooses the best of the copies of a subnet's journals that are here and elsewhere.
 //!
 //! A journal is not signed, so whoever is asked could offer a later one than there ever was. All that was recorded is at each of the members
-//! that the former owners named to the voters: once one of each set has answered, copies of members that nobody named do not count.
+//! that the former owners named to the voters: beside their copies those of members that nobody named do not count.
 //!
-//! One that was named may lie as well, and say that it has nothing. That is believed of two, or of our own store. If one alone says so, another
-//! that was named may come within [`MAX_DOUBT`] and have all; after that what the others kept counts as if none had answered.
+//! One that was named may lie as well, and have less than was recorded, or nothing. So two of each set are believed, or our own store, and not
+//! one alone. After that one the others of its set are waited for:
+//!
+//! * those that are silent, until they are back or dead, in any case;
+//! * those that are alive and do not answer, for a minute, if it has nothing, or others have a copy that is better than its own;
+//! * those that have been dead for less than [`MAX_DOUBT`], if others have a copy that is better than its own, or if it has nothing and two
+//!   died lately: of a liar and two that died at once, one for good, the last one has all;
+//! * nobody who is dead for longer, left, or has lost its disk. So subnets without rows do not wait if their owner named too few, or one of
+//!   those that it named is gone.
+//!
+//! Where one alone has answered in the end, what members kept that nobody named counts for hosts of which nothing else is here.
 
-use super::awaited_replicas::AwaitedReplicas;
+use super::awaited_replicas::{AwaitedReplicas, Chance};
 use nearcrawl_model::{
     access_point::AccessPoint,
     claim::ClaimReason,
@@ -30,11 +39,11 @@ const RECALL_AGAIN: Millis = 2_000;
 /// more than five minutes.
 const MAX_SILENCES: u32 = 15;
 
-/// For how long it waits for others that were named if one of them alone has answered, and has nothing; less if no set of theirs deserves as
-/// much ([`AwaitedReplicas::longest`]).
-const MAX_DOUBT: Millis = 300_000;
+/// For how long others that were named are waited for if one of them alone has answered and may hide something, and for how long they may
+/// have been dead; less if no set of theirs deserves as much ([`AwaitedReplicas::longest`]). A machine that starts again is back by then.
+pub(super) const MAX_DOUBT: Millis = 300_000;
 
-/// So many members that were named are believed that nothing was recorded.
+/// So many members that were named are believed that they have all that was recorded.
 const BELIEVED: usize = 2;
 
 /// Members that came back are asked so often, while none has answered that must have all.
@@ -52,11 +61,13 @@ pub(crate) struct JournalCopy {
     pub(crate) taken_over: u64,
     /// Whether this is what our own store has.
     pub(crate) own: bool,
+    /// Whether it is of a member that nobody named: it may be left over of a host that went to another address long ago.
+    pub(crate) left_over: bool,
 }
 
 impl JournalCopy {
     pub(crate) fn new(key: JournalKey, entries: Vec<JournalEntry>, own: bool) -> JournalCopy {
-        let mut copy = JournalCopy { taken_over: 0, own, key, entries };
+        let mut copy = JournalCopy { taken_over: 0, own, left_over: false, key, entries };
         copy.taken_over = copy.last_epoch(u64::MAX);
         copy
     }
@@ -80,8 +91,8 @@ impl JournalCopy {
         }
     }
 
-    fn rank(&self) -> (u64, u32, usize, bool) {
-        (self.taken_over, self.key.run, self.entries.len(), self.own)
+    fn rank(&self) -> (u64, u32, usize) {
+        (self.taken_over, self.key.run, self.entries.len())
     }
 }
 
@@ -122,7 +133,7 @@ impl Found {
     fn add(&mut self, copy: JournalCopy) {
         let host = copy.key.host.clone();
         let beaten = match self.best.get(&host) {
-            Some(known) if known.rank() >= copy.rank() => Some(copy),
+            Some(known) if (known.rank(), known.own) >= (copy.rank(), copy.own) => Some(copy),
             _ => self.best.insert(host.clone(), copy),
         };
         // What a run before it knew saves the new owner downloads.
@@ -177,7 +188,7 @@ pub(super) struct Loading {
     /// It does not begin with what our own store has if that does not go on at this epoch, before another member has answered.
     doubtful_before: Option<u64>,
     begun: Moment,
-    /// Whether others that were named have been waited for for long enough, if one of them has nothing.
+    /// Whether others that were named have been waited for for long enough, if one of them may hide something.
     doubted: bool,
     /// A member that has not answered by then is not waited for; if no member has, others are asked.
     until: Moment,
@@ -331,12 +342,19 @@ impl Loading {
         self.read && (!self.awaited.is_empty() || self.is_in_doubt()) && self.silences > 0
     }
 
-    /// The members that have all that was recorded, as long as none of them has answered, or one alone that has nothing.
+    /// Looks whether those that were named and have not answered may yet.
+    pub(super) fn look(&mut self, now: Moment, chance: impl Fn(&AccessPoint) -> Chance) {
+        self.awaited.look(now, chance);
+    }
+
+    /// The members that have all that was recorded, as long as none of them has answered, or one alone that may hide something.
     pub(super) fn awaited(&self) -> Vec<AccessPoint> {
-        if self.awaited.is_empty() && self.is_in_doubt() {
-            return self.awaited.unheard().collect();
+        if !self.awaited.is_empty() {
+            return self.awaited.members().collect();
         }
-        self.awaited.members().collect()
+        let unsure = self.unsure_sets().into_iter().flat_map(|(_, others)| others);
+        let waited_for: BTreeSet<_> = unsure.filter(|member| self.awaited.chance_of(member) != Chance::Never).collect();
+        waited_for.into_iter().collect()
     }
 
     /// Whether this member was named, and answered from the database that was meant.
@@ -344,18 +362,41 @@ impl Loading {
         self.heard.get(member).copied().flatten().is_some_and(|store| self.awaited.has_named(*member, store))
     }
 
-    /// Whether those that were named and have answered have nothing, and are too few of a set to be believed: it may be a lie that hides
-    /// what others have.
-    fn have_nothing(&self) -> bool {
+    /// The sets of which somebody has answered, but too few to be believed; and of each the others that have not answered from whichever
+    /// database.
+    fn unsure_sets(&self) -> Vec<(Vec<AccessPoint>, Vec<AccessPoint>)> {
         let ours = |member: &AccessPoint| !self.heard.contains_key(member);
-        let is_believed = |said: Vec<AccessPoint>| said.len() >= BELIEVED || said.iter().any(ours);
-        let copies = self.told.keys().any(|member| self.is_named(member));
-        !copies && self.awaited.all_answered() && !self.awaited.answered_of_each().all(is_believed)
+        let is_unsure = |answered: &[AccessPoint]| !answered.is_empty() && answered.len() < BELIEVED && !answered.iter().any(ours);
+        let sets = self.awaited.parted().filter(|(answered, _)| is_unsure(answered));
+        sets.map(|(answered, others)| (answered, others.into_iter().filter(ours).collect())).collect()
     }
 
-    /// Whether it waits for others that were named because those that answered have nothing.
+    /// Whether somebody whom nobody named has a copy of a host that is better than what those have that were named, or theirs is missing.
+    fn others_have_more(&self) -> bool {
+        let (named, others): (Vec<_>, Vec<_>) = self.told.iter().partition(|(member, _)| self.is_named(member));
+        let mut best: BTreeMap<&Host, _> = BTreeMap::new();
+        for copy in named.into_iter().flat_map(|(_, copies)| copies) {
+            let known = best.entry(&copy.key.host).or_insert_with(|| copy.rank());
+            *known = copy.rank().max(*known);
+        }
+        let mut others = others.into_iter().flat_map(|(_, copies)| copies).chain(&self.own);
+        others.any(|copy| best.get(&copy.key.host).is_none_or(|known| copy.rank() > *known))
+    }
+
+    /// Whether it waits for another that was named because one alone of a set has answered.
     fn is_in_doubt(&self) -> bool {
-        !self.doubted && self.have_nothing() && self.awaited.unheard().next().is_some()
+        if self.doubted {
+            return false;
+        }
+        let mut others_have_more = None;
+        self.unsure_sets().into_iter().any(|(answered, others)| {
+            let may_come = |chance| others.iter().filter(|member| self.awaited.chance_of(member) == chance).count();
+            let (soon, alive, perhaps) = (may_come(Chance::Soon), may_come(Chance::Alive), may_come(Chance::Perhaps));
+            let has_nothing = !answered.iter().any(|member| self.told.contains_key(member));
+            soon > 0
+                || has_nothing && (alive > 0 || perhaps >= BELIEVED)
+                || alive + perhaps > 0 && *others_have_more.get_or_insert_with(|| self.others_have_more())
+        })
     }
 
     /// Voters told who has all. Our own store, and those that have answered, count.
@@ -386,22 +427,23 @@ impl Loading {
     }
 
     /// What was found of a subnet that is ours since this epoch. What our own store has was kept for its owners. What a member sent that no
-    /// owner named counts only if of a set that was named nobody has answered, or one alone that has nothing: it may be invented. Epochs after ours tell nothing of who
-    /// came last, as nobody took it over in one.
+    /// owner named may be invented: it counts if of a set that was named nobody has answered, and for hosts of which nothing else is here if
+    /// one alone has. Epochs after ours tell nothing of who came last, as nobody took it over in one.
     pub(super) fn into_found(self, epoch: u64) -> Found {
-        let others_count = !self.awaited.all_answered() || self.have_nothing();
-        let Loading { own, told, heard, awaited, .. } = self;
+        let (unheard, unsure) = (!self.awaited.all_answered(), !self.unsure_sets().is_empty());
+        let named: BTreeSet<_> = self.told.keys().filter(|member| self.is_named(member)).copied().collect();
         let mut found = Found::default();
         let ranked = |copy: JournalCopy| JournalCopy { taken_over: copy.last_epoch(epoch), ..copy };
-        own.into_iter().for_each(|copy| found.add(ranked(copy)));
-        for (from, copies) in told {
-            let named = heard.get(&from).copied().flatten().is_some_and(|store| awaited.has_named(from, store));
-            for copy in copies.into_iter().filter(|_| named || others_count) {
-                if !named && copy.taken_over > epoch {
-                    found.refused += 1;
-                } else {
-                    found.add(ranked(copy));
-                }
+        self.own.into_iter().for_each(|copy| found.add(ranked(copy)));
+        let (named, others): (Vec<_>, Vec<_>) = self.told.into_iter().partition(|(member, _)| named.contains(member));
+        named.into_iter().flat_map(|(_, copies)| copies).for_each(|copy| found.add(ranked(copy)));
+        let known: BTreeSet<_> = found.best.keys().cloned().collect();
+        let counts = |copy: &JournalCopy| unheard || unsure && !known.contains(&copy.key.host);
+        for copy in others.into_iter().flat_map(|(_, copies)| copies).filter(counts) {
+            if copy.taken_over > epoch {
+                found.refused += 1;
+            } else {
+                found.add(JournalCopy { left_over: true, ..ranked(copy) });
             }
         }
         found

@@ -5,14 +5,14 @@
 use crate::{
     context::Context,
     event::{Command, PeerCommand, StoreCommand},
-    membership::Membership,
+    membership::{Membership, Parting},
     ownership::claims::JournalsAt,
     pending::Pending,
     replication::{
         Replication,
-        awaited_replicas::AwaitedReplicas,
+        awaited_replicas::{AwaitedReplicas, Chance},
         load_queue::MAX_LOADS,
-        loading::{Found, JournalCopy, Loading, Overdue},
+        loading::{Found, JournalCopy, Loading, MAX_DOUBT, Overdue},
     },
     routing::outbox::Item,
 };
@@ -182,11 +182,12 @@ impl Replication {
 
     /// Asks replicas again that failed to answer. Returns the subnets whose replicas had time enough: those that begin with what was found,
     /// and those for which others are to be asked.
-    pub(crate) fn ask_again(&mut self, cx: &Context) -> (Vec<Subnet>, Vec<Subnet>) {
+    pub(crate) fn ask_again(&mut self, cx: &Context, members: &Membership) -> (Vec<Subnet>, Vec<Subnet>) {
         let now = cx.now.moment;
         let (mut begin, mut unheard) = (Vec::new(), Vec::new());
         self.parked = self.loading.values().filter(|loading| loading.is_parked()).count();
         for (subnet, loading) in &mut self.loading {
+            loading.look(now, |member| chance_of(now, members, member));
             for member in loading.ask_again(now) {
                 self.holders.want(member, *subnet);
             }
@@ -284,6 +285,16 @@ impl Replication {
         self.load_queue.declare_lost(lost);
         self.loading.values_mut().for_each(|loading| loading.declare_lost(lost));
         self.loading.iter().filter(|(_, loading)| loading.is_complete()).map(|(subnet, _)| *subnet).collect()
+    }
+}
+
+/// Whether a member that was named and has not answered may answer yet.
+fn chance_of(now: Moment, members: &Membership, who: &AccessPoint) -> Chance {
+    match (members.standings().get(who), members.parted().get(who)) {
+        (Some(standing), _) if standing.silent_since.is_some() => Chance::Soon,
+        (Some(_), _) => Chance::Alive,
+        (None, Some((Parting::Dead, since))) if now.since(*since) < MAX_DOUBT => Chance::Perhaps,
+        (None, _) => Chance::Never,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests that nothing counts before it is stored and copied, and that a new owner begins with the best copy any member kept.
 
-use super::{AwaitedReplicas, Replication, placement::Placement};
+use super::{AwaitedReplicas, Replication, loading::JournalCopy, placement::Placement};
 use crate::{
     context::Context,
     event::{Command, CopyAnswer, PeerCommand, StoreCommand},
@@ -16,7 +16,7 @@ use nearcrawl_model::{
     message::{Request, Response},
     replica::{NamedReplica, StoreId},
     subnet::Subnet,
-    time::{Moment, WallTime},
+    time::{Moment, Now, WallTime},
     url::PageUrl,
     vote::InheritedReplicas,
 };
@@ -474,10 +474,10 @@ fn a_new_owner_begins_with_the_journal_of_the_latest_owner_even_if_it_is_shorter
     assert_eq!(replication.recovered_bytes(), 300);
     assert!(replication.take_found(&subnet(), 9).is_none(), "the other replica is asked again");
     cx.now.moment = Moment(2_000);
-    assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
+    assert_eq!(replication.ask_again(&cx, &alone(&cx)), (vec![], vec![]));
     assert_eq!(asked_what_is_there(&mut cx, &mut replication), [B].into());
     cx.now.moment = Moment(20_000);
-    assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]), "one answered: no other member is waited for");
+    assert_eq!(replication.ask_again(&cx, &alone(&cx)), (vec![subnet()], vec![]), "one answered: no other member is waited for");
     let (copy, previous) = replication.take_found(&subnet(), 9).unwrap().into_journals().next().unwrap();
     assert_eq!((copy.entries, previous.is_none()), (late, true));
     assert!(!replication.is_loading(&subnet()));
@@ -525,11 +525,11 @@ fn a_subnet_does_not_begin_before_one_answered_that_has_all_in_the_database_that
     assert!(replication.take_found(&subnet(), 9).is_none());
     for seconds in [20, 26, 3_600, 80_000] {
         cx.now.moment = Moment(seconds * 1_000);
-        assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
+        assert_eq!(replication.ask_again(&cx, &members), (vec![], vec![subnet()]));
         replication.ask_others(&cx, &members, subnet());
         assert!(replication.take_found(&subnet(), 9).is_none());
     }
-    assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
+    assert_eq!(replication.ask_again(&cx, &members), (vec![], vec![]));
     assert_eq!(replication.awaited(&subnet()), Some(vec![A, B]));
     assert_eq!((replication.loads_under_way(), replication.loads_parked()), (0, 1), "others have their turn");
     let mut declared = Replication::default();
@@ -551,7 +551,7 @@ fn a_subnet_begins_when_one_is_back_that_has_all() {
     asked_what_is_there(&mut cx, &mut replication);
     replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, false));
     cx.now.moment = Moment(20_000);
-    assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
+    assert_eq!(replication.ask_again(&cx, &members), (vec![], vec![subnet()]));
     replication.ask_others(&cx, &members, subnet());
     assert_eq!(asked_what_is_there(&mut cx, &mut replication), [back].into(), "the other one has said all");
     replication.told_what_is_there(&mut cx, back, &[subnet()], held(4, true));
@@ -570,11 +570,11 @@ fn a_subnet_of_an_owner_that_was_here_for_a_minute_waits_a_minute_for_who_went_w
     asked_what_is_there(&mut cx, &mut replication);
     replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, false));
     cx.now.moment = Moment(59_999);
-    assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
+    assert_eq!(replication.ask_again(&cx, &members), (vec![], vec![subnet()]));
     assert!(replication.take_found(&subnet(), 9).is_none());
     replication.ask_others(&cx, &members, subnet());
     cx.now.moment = Moment(90_000);
-    assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]));
+    assert_eq!(replication.ask_again(&cx, &members), (vec![subnet()], vec![]));
     assert!(replication.take_found(&subnet(), 9).is_some(), "those that stay go on");
 }
 
@@ -596,9 +596,9 @@ fn what_was_taken_over_in_a_life_before_waits_for_what_the_voters_tell_and_then_
     replication.learn_replicas(&cx, &[own, set(one, 1), set(A, 1)]);
     assert!(replication.take_found(&subnet(), 9).is_none() && !replication.lacks_replicas());
     cx.now.moment = Moment(20_000);
-    replication.ask_again(&cx);
+    replication.ask_again(&cx, &members);
     replication.ask_others(&cx, &members, subnet());
-    replication.ask_again(&cx);
+    replication.ask_again(&cx, &members);
     assert_eq!(replication.awaited(&subnet()), Some(vec![A]), "the others have answered");
     // It is claimed once more: whom it waited for is not forgotten.
     replication.load(&mut cx, &members, subnet(), JournalsAt::Replicas, AwaitedReplicas::default());
@@ -622,9 +622,9 @@ fn a_subnet_begins_when_all_have_answered_and_the_voters_tell_last_that_one_of_t
     asked_what_is_there(&mut cx, &mut replication);
     replication.told_what_is_there(&mut cx, replica.member, &[subnet()], held(1, true));
     replication.recovered(&cx, subnet(), replica.member, Some(vec![(journal(), vec![opened()])]), 10);
-    assert_eq!(replication.ask_again(&cx), (vec![], vec![]));
+    assert_eq!(replication.ask_again(&cx, &members), (vec![], vec![]));
     replication.learn_replicas(&cx, &[InheritedReplicas { members: vec![replica], patience_s: DAY }]);
-    assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]), "nobody is waited for, and nobody has anything more to say");
+    assert_eq!(replication.ask_again(&cx, &members), (vec![subnet()], vec![]), "nobody is waited for, and nobody has anything more to say");
     assert!(replication.take_found(&subnet(), 9).is_some());
 }
 
@@ -635,7 +635,7 @@ fn if_no_replica_answers_others_are_asked_instead_of_beginning_from_nothing() {
     replication.begin_load(&mut cx, subnet(), [A].into(), AwaitedReplicas::default());
     replication.loaded(cx.now.moment, subnet(), Vec::new());
     cx.now.moment = Moment(20_000);
-    assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]));
+    assert_eq!(replication.ask_again(&cx, &members), (vec![], vec![subnet()]));
     assert!(replication.take_found(&subnet(), 9).is_none());
     replication.ask_others(&cx, &members, subnet());
     let found = replication.take_found(&subnet(), 9).expect("there is no other member");
@@ -662,9 +662,9 @@ fn loads_with_inventions(there: bool) -> (u64, u32, usize) {
         replication.recovered(&cx, subnet(), member, Some(vec![(of_run(run), taken_over(epoch))]), 10);
     }
     cx.now.moment = Moment(61_000);
-    replication.ask_again(&cx);
+    replication.ask_again(&cx, &members);
     replication.ask_others(&cx, &members, subnet());
-    replication.ask_again(&cx);
+    replication.ask_again(&cx, &members);
     let found = replication.take_found(&subnet(), 4).expect("nobody is waited for any more");
     let refused = found.refused();
     let (copy, previous) = found.into_journals().next().unwrap();
@@ -699,63 +699,140 @@ fn a_later_epoch_in_the_copy_of_one_that_was_named_puts_it_before_no_other() {
     assert_eq!(copy.entries, rows(&[3, 3]));
 }
 
-/// A subnet whose former owners named A and B is loaded while B is down. A says that it has nothing; a member that nobody named has a copy
-/// of run 1.
-fn loads_while_one_has_nothing() -> (Context, Replication, Membership) {
-    let (mut cx, mut replication) = (Context::of_test(1), Replication::default());
-    let members = with_others(&cx, 1);
-    let other = AccessPoint([20; 32]);
-    let named = [A, B].map(|member| NamedReplica { member, store: StoreId(1) });
-    replication.begin_load(&mut cx, subnet(), [A, other].into(), waited_for(named.to_vec(), DAY));
-    replication.loaded(cx.now.moment, subnet(), Vec::new());
-    cx.take_commands();
-    asked_what_is_there(&mut cx, &mut replication);
-    replication.told_what_is_there(&mut cx, A, &[subnet()], held(1, false));
-    replication.told_what_is_there(&mut cx, other, &[subnet()], held(1, true));
-    cx.take_commands();
-    replication.recovered(&cx, subnet(), other, Some(vec![(journal(), vec![opened()])]), 10);
-    (cx, replication, members)
+const OWNER: AccessPoint = AccessPoint([7; 32]);
+const OTHER: AccessPoint = AccessPoint([20; 32]);
+
+/// A subnet that is loaded five minutes after the start of the swarm. Its owner, which died a minute ago, had named itself, A and B.
+struct Doubtful {
+    cx: Context,
+    replication: Replication,
+    /// The others, and since when those are silent that are.
+    others: Vec<(AccessPoint, Option<u64>)>,
 }
 
-fn run_found(replication: &mut Replication) -> Option<Vec<u32>> {
-    Some(replication.take_found(&subnet(), 9)?.into_journals().map(|(copy, _)| copy.key.run).collect())
-}
-
-#[test]
-fn after_five_minutes_one_named_member_that_has_nothing_hides_no_copy_that_others_have() {
-    let (mut cx, mut replication, members) = loads_while_one_has_nothing();
-    for seconds in [20, 60, 299] {
-        cx.now.moment = Moment(seconds * 1_000);
-        assert_eq!(replication.ask_again(&cx), (vec![], vec![subnet()]), "the other one that was named may come, {seconds} s");
-        replication.ask_others(&cx, &members, subnet());
-        assert!(run_found(&mut replication).is_none());
+impl Doubtful {
+    /// OTHER is alive, and B is silent since then, or alive. A answers that it has these runs, or nothing, and what a member that nobody named
+    /// has is told by OTHER.
+    fn after(b: Option<u64>, of_a: &[JournalKey], of_other: &[JournalKey]) -> Doubtful {
+        let cx = Context { now: Now { moment: Moment(300_000), wall: WallTime(1) }, ..Context::of_test(1) };
+        let others = vec![(A, None), (OTHER, None), (B, b), (OWNER, Some(240_000))];
+        let mut doubtful = Doubtful { cx, replication: Replication::default(), others };
+        let named = [OWNER, A, B].map(|member| NamedReplica { member, store: StoreId(1) });
+        doubtful.replication.begin_load(&mut doubtful.cx, subnet(), [A, OTHER].into(), waited_for(named.to_vec(), DAY));
+        doubtful.replication.loaded(doubtful.cx.now.moment, subnet(), Vec::new());
+        doubtful.cx.take_commands();
+        asked_what_is_there(&mut doubtful.cx, &mut doubtful.replication);
+        doubtful.hears(A, 1, of_a);
+        doubtful.hears(OTHER, 1, of_other);
+        doubtful
     }
-    replication.ask_again(&cx);
-    assert_eq!((replication.awaited(&subnet()), replication.loads_under_way()), (Some(vec![B]), 0), "others have their turn");
-    cx.now.moment = Moment(320_000);
-    assert_eq!(replication.ask_again(&cx), (vec![subnet()], vec![]));
-    assert_eq!(run_found(&mut replication), Some(vec![1]));
+
+    /// A member says in which database it looked, and sends these journals.
+    fn hears(&mut self, from: AccessPoint, store: u64, journals: &[JournalKey]) {
+        self.replication.told_what_is_there(&mut self.cx, from, &[subnet()], held(store, !journals.is_empty()));
+        self.cx.take_commands();
+        if !journals.is_empty() {
+            let journals = journals.iter().map(|key| (key.clone(), vec![opened()])).collect();
+            self.replication.recovered(&self.cx, subnet(), from, Some(journals), 10);
+        }
+    }
+
+    /// The hosts and runs with which it begins, so many seconds after it was ours; none if it does not.
+    fn begins(&mut self, after: u64) -> Option<Vec<String>> {
+        self.cx.now.moment = Moment(300_000 + after * 1_000);
+        let swim = Swim::new(Member::new(self.cx.me, 1, Vec::new()), self.cx.settings.membership.clone(), 1);
+        let mut roster = Roster::new(self.cx.me, self.cx.settings.roster.clone(), Moment(0), &BTreeSet::new());
+        for (member, silent_since) in &self.others {
+            roster.up(Moment(1), *member);
+            silent_since.into_iter().for_each(|since| roster.down(Moment(*since), *member));
+        }
+        roster.tick(self.cx.now.moment);
+        let members = Membership::with_lease(swim, roster);
+        for subnet in self.replication.ask_again(&self.cx, &members).1 {
+            self.replication.ask_others(&self.cx, &members, subnet);
+        }
+        let found = self.replication.take_found(&subnet(), 9)?;
+        let text = |copy: JournalCopy| format!("{} {}{}", copy.key.host, copy.key.run, if copy.left_over { ", left over" } else { "" });
+        Some(found.into_journals().map(|(copy, _)| text(copy)).collect())
+    }
+}
+
+fn of(host: &str, run: u32) -> JournalKey {
+    JournalKey { host: host.parse().unwrap(), run, ..journal() }
+}
+
+/// Since when a member is silent that died together with the owner.
+const TOGETHER: Option<u64> = Some(240_000);
+
+#[test]
+fn of_two_that_died_together_one_may_come_back_and_have_what_the_third_one_hides() {
+    for of_other in [&[][..], &[of("a.ke", 1)]] {
+        let mut doubtful = Doubtful::after(TOGETHER, &[], of_other);
+        for seconds in [0, 20, 60, 200] {
+            assert_eq!(doubtful.begins(seconds), None, "the other one that was named may come, {seconds} s");
+        }
+        assert_eq!(doubtful.replication.awaited(&subnet()), Some(vec![OWNER, B]));
+        assert_eq!(doubtful.replication.loads_under_way(), 0, "others have their turn");
+        doubtful.others.retain(|(member, _)| *member != B);
+        doubtful.others.push((B, None));
+        assert_eq!(doubtful.begins(201), None);
+        assert_eq!(doubtful.begins(206), None);
+        assert_eq!(asked_what_is_there(&mut doubtful.cx, &mut doubtful.replication), [B].into());
+        doubtful.hears(B, 1, &[of("a.ke", 2)]);
+        assert_eq!(doubtful.begins(207), Some(vec!["a.ke 2".to_owned()]), "it is newer, and has all");
+    }
 }
 
 #[test]
-fn the_copy_of_a_named_member_that_comes_in_time_counts_and_not_what_others_have() {
-    let (mut cx, mut replication, _) = loads_while_one_has_nothing();
-    cx.now.moment = Moment(20_000);
-    replication.ask_again(&cx);
-    replication.ask_others(&cx, &with_these(&cx, &[B]), subnet());
-    assert_eq!(asked_what_is_there(&mut cx, &mut replication), [B].into());
-    replication.told_what_is_there(&mut cx, B, &[subnet()], held(1, true));
-    replication.recovered(&cx, subnet(), B, Some(vec![(JournalKey { run: 2, ..journal() }, vec![opened()])]), 10);
-    assert_eq!(run_found(&mut replication), Some(vec![2]), "it is newer, and has all");
+fn if_none_of_those_comes_that_were_named_what_others_have_counts() {
+    let mut doubtful = Doubtful::after(TOGETHER, &[], &[of("a.ke", 1)]);
+    assert_eq!(doubtful.begins(235), None);
+    assert_eq!(doubtful.begins(245), Some(vec!["a.ke 1, left over".to_owned()]), "five minutes after they died");
 }
 
 #[test]
-fn two_named_members_are_believed_that_nothing_was_recorded() {
-    let (mut cx, mut replication, _) = loads_while_one_has_nothing();
-    cx.now.moment = Moment(20_000);
-    replication.ask_again(&cx);
-    replication.ask_others(&cx, &with_these(&cx, &[B]), subnet());
-    asked_what_is_there(&mut cx, &mut replication);
-    replication.told_what_is_there(&mut cx, B, &[subnet()], held(1, false));
-    assert_eq!(run_found(&mut replication), Some(vec![]), "what others have may be invented");
+fn a_subnet_without_rows_does_not_wait_for_a_replica_that_is_gone_for_good() {
+    let mut dead_for_long = Doubtful::after(None, &[], &[]);
+    dead_for_long.others.retain(|(member, _)| *member != B);
+    assert_eq!(dead_for_long.begins(1), Some(vec![]), "it left, or died long ago");
+    let mut wiped = Doubtful::after(None, &[], &[]);
+    assert_eq!(wiped.begins(19), None, "it is alive, and has not answered");
+    wiped.begins(20);
+    assert_eq!(asked_what_is_there(&mut wiped.cx, &mut wiped.replication), [B].into());
+    wiped.hears(B, 2, &[]);
+    assert_eq!(wiped.begins(21), Some(vec![]), "it has lost its disk");
+    let mut mute = Doubtful::after(None, &[], &[]);
+    assert_eq!([0, 20, 40, 59].map(|after| mute.begins(after)), [const { None }; 4]);
+    assert_eq!(mute.begins(61), Some(vec![]), "it does not answer");
+}
+
+#[test]
+fn what_one_alone_sends_is_not_believed_to_be_all_as_long_as_the_other_is_silent() {
+    // It sends one row of a host that it invented.
+    let stub = [of("b.ke", 1)];
+    let mut doubtful = Doubtful::after(Some(290_000), &stub, &[]);
+    assert_eq!((doubtful.begins(1), doubtful.begins(30)), (None, None));
+    assert_eq!(doubtful.begins(35), Some(vec!["b.ke 1".to_owned()]), "it is dead");
+    let mut doubtful = Doubtful::after(TOGETHER, &stub, &[]);
+    assert_eq!(doubtful.begins(1), Some(vec!["b.ke 1".to_owned()]), "nothing says that there is more");
+}
+
+#[test]
+fn one_row_of_an_invented_host_hides_no_copy_that_others_have() {
+    let stub = [of("b.ke", 1)];
+    let mut doubtful = Doubtful::after(TOGETHER, &stub, &[of("a.ke", 1), of("b.ke", 2)]);
+    assert_eq!((doubtful.begins(1), doubtful.begins(235)), (None, None), "one that was named may come and have all");
+    let found = doubtful.begins(245);
+    assert_eq!(found, Some(vec!["a.ke 1, left over".to_owned(), "b.ke 1".to_owned()]), "of what one that was named has that counts");
+}
+
+#[test]
+fn two_named_members_are_believed_and_others_are_not() {
+    for (of_a, found) in [(vec![], vec![]), (vec![of("a.ke", 1)], vec!["a.ke 1".to_owned()])] {
+        let mut doubtful = Doubtful::after(None, &of_a, &[of("a.ke", 2), of("c.ke", 1)]);
+        assert_eq!(doubtful.begins(20), None);
+        asked_what_is_there(&mut doubtful.cx, &mut doubtful.replication);
+        doubtful.hears(B, 1, &of_a);
+        assert_eq!(doubtful.begins(21), Some(found), "what others have may be invented");
+    }
 }

@@ -154,6 +154,7 @@ fn gossip_class(gossip: &Gossip) -> u8 {
         Gossip::OptOuts(_) => 133,
         Gossip::Admissions(_) => 134,
         Gossip::Profile(_) => 135,
+        Gossip::Leaving => 136,
     }
 }
 

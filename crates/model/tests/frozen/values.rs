@@ -731,6 +731,7 @@ fn gossip(gossip: &Gossip) -> &'static str {
         Gossip::OptOuts(_) => "opt-outs",
         Gossip::Admissions(_) => "admissions",
         Gossip::Profile(_) => "profile",
+        Gossip::Leaving => "leaving",
     }
 }
 
@@ -753,6 +754,7 @@ fn gossips() -> Vec<Gossip> {
         Gossip::OptOuts(statements()),
         Gossip::Admissions(admissions()),
         Gossip::Profile(told_profile()),
+        Gossip::Leaving,
     ]
 }
 

@@ -139,6 +139,26 @@ fn a_member_that_leaves_hands_everything_over_with_its_history() {
 }
 
 #[test]
+fn a_member_that_does_not_vote_may_leave_together_with_all_that_have_its_journals() {
+    for seed in 1..4 {
+        let places: Vec<u8> = (0..12).map(|number| 4 + 8 * number).collect();
+        let (mut world, truth) = crawling(seed, &places, 40_000);
+        let voters = world.crawler(0).unwrap().view().voters().voters;
+        let owns = |number: &usize| holdings(&world).values().any(|owner| *owner == Some(world.member(*number)));
+        let leaver = (0..12).find(|number| !voters.contains(&world.member(*number)) && owns(number)).unwrap();
+        let replicas = world.crawler(leaver).unwrap().view().replicas();
+        let replicas: Vec<_> = (0..12).filter(|number| replicas.contains(&world.member(*number))).collect();
+        assert_eq!(replicas.len(), 2);
+        world.leave(leaver);
+        replicas.into_iter().for_each(|number| world.leave(number));
+        let results = finish(&mut world, &truth, 20 * MINUTE);
+        assert_fetched(&world, &truth, &BTreeSet::new());
+        assert_totals(&results, &truth);
+        assert_one_owner_each(&world);
+    }
+}
+
+#[test]
 fn a_member_that_stops_for_a_while_finishes_what_is_under_way_and_comes_back_to_it() {
     for seed in 1..4 {
         let (mut world, truth) = crawling(seed, &PLACES, 18_000);
