@@ -188,7 +188,7 @@ async fn rows(args: &ServersArgs, what: Asked, kind: Kind, columns: &[Column]) -
     }
     let (output, place) = open(args, columns, belong, &mut seen)?;
     rows_at.iter().for_each(|file| origin.write(file));
-    write((source, owners), what, (kind, To::Rows(output)), wanted, (seen, place)).await
+    write((source, owners), what, (kind, To::Rows(Box::new(output))), wanted, (seen, place)).await
 }
 
 /// The same arguments with the whole creator of the survey, so that no file is begun with the rows of several of one name. A member over the

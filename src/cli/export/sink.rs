@@ -32,7 +32,7 @@ impl Kind {
 
 /// Where it goes.
 pub enum To {
-    Rows(Output),
+    Rows(Box<Output>),
     Trace(Box<Trace>),
 }
 

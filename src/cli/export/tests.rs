@@ -30,7 +30,7 @@ fn object(json: &str) -> Row {
 }
 
 fn sink(kind: Kind, output: Output) -> RowSink {
-    RowSink::new(kind, To::Rows(output), Progress::new(0), Wanted::All)
+    RowSink::new(kind, To::Rows(Box::new(output)), Progress::new(0), Wanted::All)
 }
 
 fn finish(sink: RowSink) {
@@ -286,7 +286,7 @@ fn rows_of_two_surveys_of_one_name_leave_no_file_and_no_row_behind() {
         let (output, _) = open(&args(path, format, resume), &servers::COLUMNS, false, &mut Hosts::default()).unwrap();
         let rows_at = file::rows_at(format, Some(path)).unwrap();
         Origin::new(origin::SERVERS, format, Some(&"unis".parse().unwrap()), &[]).write(&rows_at);
-        let mut to = RowSink::new(Kind::Servers, To::Rows(output), Progress::new(0), wanted);
+        let mut to = RowSink::new(Kind::Servers, To::Rows(Box::new(output)), Progress::new(0), wanted);
         for (host, creator) in hosts {
             assert!(to.row(owner(), row(host, *creator)).unwrap());
             to.host_ends().unwrap();

@@ -124,7 +124,7 @@ impl Shutdown {
         }
         // Without a lease nothing is recorded and no voter hears who has it, and alone there is nobody who could have it.
         let leased = members.may_claim(now) && !others.is_empty();
-        let copied = !unfinished.journals && !(self.leaving && leased && unfinished.naming);
+        let copied = !(unfinished.journals || self.leaving && leased && unfinished.naming);
         let stopped_for = self.stopped.filter(|_| self.leaving).map_or(0, |at| now.since(at));
         let timeout = if self.leaving && leased { LEAVING_TIMEOUT } else { PARTING_TIMEOUT };
         let copying = !copied && waited < timeout && stopped_for < PARTING_TIMEOUT;

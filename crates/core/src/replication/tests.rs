@@ -744,7 +744,7 @@ impl Doubtful {
         let mut roster = Roster::new(self.cx.me, self.cx.settings.roster.clone(), Moment(0), &BTreeSet::new());
         for (member, silent_since) in &self.others {
             roster.up(Moment(1), *member);
-            silent_since.into_iter().for_each(|since| roster.down(Moment(*since), *member));
+            silent_since.iter().for_each(|since| roster.down(Moment(*since), *member));
         }
         roster.tick(self.cx.now.moment);
         let members = Membership::with_lease(swim, roster);

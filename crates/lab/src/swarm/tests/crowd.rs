@@ -162,8 +162,8 @@ fn an_address_with_very_many_hosts_does_not_delay_the_others_and_is_sampled_in_k
     assert_eq!((total.servers, estimates.addresses, estimates.hosts), (all, 1, hosts as u64));
     assert!(estimates.sampled > 100 && estimates.sampled < hosts as u64 && estimates.not_estimated == 0, "{estimates:?}");
     let up = (ordinary + (0..hosts).filter(|number| number % 10 >= 3).count()) as u64;
-    assert!(estimates.up.margin > 0 && estimates.up.estimated.abs_diff(up) <= 2 * estimates.up.margin, "{} of {up}", estimates.up);
+    assert!(estimates.up.margin > 0 && estimates.up.estimated.abs_diff(up) <= 2 * estimates.up.margin, "{:?} of {up}", estimates.up);
     let none = estimates.servers(Dimension::Status, "no-pages").unwrap();
-    assert!(none.estimated.abs_diff(all - up) <= 2 * none.margin, "{none} of {}", all - up);
+    assert!(none.estimated.abs_diff(all - up) <= 2 * none.margin, "{none:?} of {}", all - up);
     assert!(total.up < up, "what is counted is not estimated: {}", total.up);
 }
