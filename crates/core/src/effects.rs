@@ -54,7 +54,7 @@ use nearcrawl_model::{
     server_rows::RowsOf,
     subnet::Subnet,
     summary::{RollUp, Summary},
-    time::Millis,
+    time::{Millis, Moment},
     url::{Host, PageUrl},
     vote::{ReplicaSet, SignedPart},
 };
@@ -633,8 +633,11 @@ impl Crawler {
         if self.shutdown.is_leaving() {
             self.voting.leave(self.context.now.moment);
         }
+        let (fetches, lease) = (self.crawl.fetches(), self.context.settings.roster.lease);
+        let is_due = |due: Moment| due <= self.context.now.moment.after(lease);
+        let is_idle = fetches.in_flight() == 0 && !fetches.scheduler().next_due().is_some_and(is_due);
         let (voting, cx, others) = self.voting();
-        voting.tick(cx, others);
+        voting.tick(cx, others, is_idle);
         self.lease_changed();
         self.ownership.claim_again(&mut self.context, &self.membership);
         self.settle_signals();

@@ -80,6 +80,18 @@ struct Sent {
     at: Moment,
     list: u64,
     renewed: BTreeSet<AccessPoint>,
+    /// When the next one follows if enough voters renew it.
+    next: Moment,
+}
+
+/// How soon renewals follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// As if there were no lease: the voters are to be told something.
+    Soon,
+    Usual,
+    /// Nothing is asked of servers before the next one.
+    Idle,
 }
 
 /// The lease.
@@ -221,22 +233,25 @@ impl Lease {
         self.held.iter().filter(lately).count() > may_lie
     }
 
-    /// The number of a renewal that is due now, if one is. If `soon`, the next one follows as if there were no lease.
-    pub(crate) fn next_renewal(&mut self, now: Moment, list: u64, soon: bool) -> Option<u64> {
+    /// The number of a renewal that is due now, if one is. If too few voters answer it, the next one follows when half of what is left of
+    /// the lease is over.
+    pub(crate) fn next_renewal(&mut self, now: Moment, list: u64, pace: Pace) -> Option<u64> {
         if now < self.due {
             return None;
         }
         let lately = now.since(self.until.unwrap_or(self.began)) < self.times.lease;
-        let share = match (self.holds(now), soon) {
-            (true, false) => 1,
-            (false, false) if !lately => SOON,
-            _ => SOONER,
+        let Times { renew_every, renew_idle_every, .. } = self.times;
+        let every = match (self.holds(now), pace) {
+            (true, Pace::Usual) => renew_every,
+            (true, Pace::Idle) => renew_idle_every,
+            (false, Pace::Usual | Pace::Idle) if !lately => renew_every / SOON,
+            _ => renew_every / SOONER,
         };
-        let every = (self.times.renew_every / share).max(1);
-        self.due = now.after(every);
+        let left = self.until.filter(|until| now < *until).map_or(every, |until| until.since(now) / 2);
+        self.due = now.after(every.min(left.max(renew_every / SOONER)).max(1));
         self.ahead_at_renewal = Some(self.ahead);
         self.count += 1;
-        self.under_way.insert(self.count, Sent { at: now, list, renewed: BTreeSet::new() });
+        self.under_way.insert(self.count, Sent { at: now, list, renewed: BTreeSet::new(), next: now.after(every.max(1)) });
         while self.under_way.len() > MAX_UNDER_WAY {
             self.under_way.pop_first();
         }
@@ -263,6 +278,10 @@ impl Lease {
                 sent.renewed.insert(from);
                 if sent.renewed.len() >= list.quorum() {
                     self.until = self.until.max(Some(sent.at.after(self.times.lease)));
+                    // One that is to be sent at once is.
+                    if self.due > now {
+                        self.due = self.due.max(sent.next);
+                    }
                 }
                 Step::Nothing
             }
@@ -314,7 +333,7 @@ mod tests {
     fn renewed(lease: &mut Lease, now: Now) -> bool {
         let list = VoterList { number: 1, voters: vec![VOTER], age: 0 };
         lease.compare_clocks(now);
-        let Some(number) = lease.next_renewal(now.moment, 1, false) else { return false };
+        let Some(number) = lease.next_renewal(now.moment, 1, Pace::Usual) else { return false };
         lease.answered(now.moment, number, &list, VOTER, &Renewed::Granted(Box::default()));
         lease.holds(now.moment)
     }
@@ -335,7 +354,7 @@ mod tests {
         let mut lease = Lease::new(Times::of(&RosterConfig::default()), Moment(1_000), 1);
         let list = VoterList { number: 1, voters: vec![VOTER], age: 0 };
         lease.compare_clocks(at(1_000, 0));
-        let number = lease.next_renewal(Moment(1_000), 1, false).unwrap();
+        let number = lease.next_renewal(Moment(1_000), 1, Pace::Usual).unwrap();
         assert!(lease.compare_clocks(at(1_001, 300_000)));
         lease.answered(Moment(1_002), number, &list, VOTER, &Renewed::Granted(Box::default()));
         assert!(!lease.holds(Moment(1_002)));
@@ -350,7 +369,7 @@ mod tests {
         for second in 0..2_000 {
             let now = at(second * 1_000, second * 1_100);
             assert!(!drifting.compare_clocks(now), "a tenth too quick, after {second} s");
-            drifting.next_renewal(now.moment, 1, false);
+            drifting.next_renewal(now.moment, 1, Pace::Usual);
         }
     }
 
@@ -359,7 +378,7 @@ mod tests {
         let voter = |number: u8| AccessPoint([number; 32]);
         let list = VoterList { number: 1, voters: vec![voter(1), voter(2), voter(3)], age: 0 };
         let mut lease = Lease::new(Times::of(&RosterConfig::default()), Moment(0), 1);
-        let number = lease.next_renewal(Moment(0), 1, false).unwrap();
+        let number = lease.next_renewal(Moment(0), 1, Pace::Usual).unwrap();
         assert_eq!(lease.answered(Moment(1), number, &list, voter(1), &Renewed::Ended(u64::MAX)), Step::Nothing);
         assert_eq!(lease.answered(Moment(2), number, &list, voter(2), &Renewed::Ended(500)), Step::NextTerm(501));
     }
@@ -369,11 +388,38 @@ mod tests {
         let config = RosterConfig::default();
         let times = Times::of(&config);
         let mut lease = Lease::new(times, Moment(0), 1);
-        let sent: Vec<_> = (0..=60_000).step_by(100).filter(|now| lease.next_renewal(Moment(*now), 1, false).is_some()).collect();
+        let sent: Vec<_> = (0..=60_000).step_by(100).filter(|now| lease.next_renewal(Moment(*now), 1, Pace::Usual).is_some()).collect();
         let pauses: BTreeSet<_> = sent.windows(2).filter(|pair| pair[0] < config.lease).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(pauses, [2_600].into());
         let pauses: BTreeSet<_> = sent.windows(2).filter(|pair| pair[0] >= config.lease).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(pauses, [6_500].into());
+    }
+
+    #[test]
+    fn an_idle_owner_renews_it_less_often_and_as_soon_as_a_busy_one_if_nobody_answers() {
+        let config = RosterConfig::default();
+        let list = VoterList { number: 1, voters: vec![VOTER], age: 0 };
+        let sent = |pace: Pace, is_answered: fn(Millis) -> bool| {
+            let mut lease = Lease::new(Times::of(&config), Moment(0), 1);
+            let mut sent = Vec::new();
+            for now in (0..=120_000).step_by(100) {
+                if let Some(number) = lease.next_renewal(Moment(now), 1, pace) {
+                    sent.push(now);
+                    if is_answered(now) {
+                        lease.answered(Moment(now + 20), number, &list, VOTER, &Renewed::Granted(Box::default()));
+                    }
+                }
+                assert!(lease.holds(Moment(now)), "{pace:?}: {now}");
+            }
+            sent
+        };
+        // The first one was asked for without a lease.
+        let pauses = |sent: &[Millis]| sent[1..].windows(2).map(|pair| pair[1] - pair[0]).collect::<BTreeSet<_>>();
+        assert_eq!(pauses(&sent(Pace::Usual, |_| true)), [13_000].into());
+        assert_eq!(pauses(&sent(Pace::Idle, |_| true)), [20_000].into());
+        // One that gets lost is followed by another before the lease is over.
+        let lossy = sent(Pace::Idle, |now| now != 42_600);
+        assert_eq!(lossy[..6], [0, 2_600, 22_600, 42_600, 47_600, 67_600]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{
         confirmation::Confirmation,
         installing::Installing,
         keeping::Keeping,
-        lease::{Lease, NoLease},
+        lease::{Lease, NoLease, Pace},
         lists::Lists,
         networks::Networks,
         plan::{self, Gone},
@@ -394,14 +394,15 @@ impl Voting {
 
 /// What is done again and again.
 impl Voting {
-    pub(crate) fn tick(&mut self, cx: &mut Context, others: Others<'_>) {
+    /// `is_idle` is whether no server is to be asked before a lease that is renewed now would end.
+    pub(crate) fn tick(&mut self, cx: &mut Context, others: Others<'_>, is_idle: bool) {
         let now = cx.now.moment;
         self.note_process(cx);
         let Some(list) = self.lists.current().cloned() else { return };
         self.confirm_list(cx, others, &list);
         let Some(list) = self.lists.current().cloned() else { return };
         if self.under_way.next_term.is_none()
-            && let Some(number) = self.lease.next_renewal(now, list.number, !self.keeping.is_settled())
+            && let Some(number) = self.lease.next_renewal(now, list.number, self.pace(is_idle))
         {
             self.renew_lease(cx, &list, number);
         }
@@ -415,6 +416,14 @@ impl Voting {
             self.ask(cx, voter, Pending::Ballot, Request::Ballot(Box::new(request)));
         }
         self.settle(cx, others);
+    }
+
+    fn pace(&self, is_idle: bool) -> Pace {
+        match is_idle {
+            _ if !self.keeping.is_settled() => Pace::Soon,
+            true => Pace::Idle,
+            false => Pace::Usual,
+        }
     }
 
     fn renew_lease(&mut self, cx: &mut Context, list: &VoterList, number: u64) {

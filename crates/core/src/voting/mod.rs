@@ -55,6 +55,8 @@ pub(crate) struct Times {
     pub(crate) margin: Millis,
     /// How often a lease is renewed.
     pub(crate) renew_every: Millis,
+    /// The same while no server is to be asked before it ends.
+    pub(crate) renew_idle_every: Millis,
     /// After which silence a voter is replaced.
     pub(crate) forget_after: Millis,
     /// For how long an access point must have held leases before it may be a voter, at least.
@@ -70,6 +72,8 @@ impl Times {
             margin: config.dead_after.saturating_sub(config.lease),
             // A lease bears the loss of one renewal; at a third of it, it would bear the loss of no more.
             renew_every: (config.lease * 13 / 30).max(1),
+            // Before it ends there is time to ask again twice.
+            renew_idle_every: (config.lease * 2 / 3).max(1),
             forget_after: config.replace_voter_after,
             least_tenure: config.vote_after,
             without: config.without,

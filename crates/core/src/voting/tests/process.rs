@@ -422,7 +422,7 @@ impl Process {
             self.voting.leave(now);
         }
         let (voting, cx, others) = self.voting();
-        voting.tick(cx, others);
+        voting.tick(cx, others, false);
         self.settle();
         if !self.map.whole && self.members.live().len() < 2 && now.since(self.cx.started) >= LONELY_AFTER {
             self.map.whole = true;
