@@ -278,6 +278,7 @@ impl Ownership {
     #[must_use]
     pub(crate) fn merge(&mut self, claim: Claim, proof: SignedClaim) -> Option<Holding> {
         let Merged::Holds { before } = self.register.merge(claim.clone(), &proof) else { return None };
+        self.comparison.changed();
         Some(Holding { claim, before })
     }
 

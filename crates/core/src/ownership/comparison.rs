@@ -31,6 +31,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The map is compared with one member this often, in milliseconds.
 pub(super) const COMPARE_EVERY: Millis = 15_000;
 
+/// The same at most, after many that found no difference while nothing changed here; so many of them double the time.
+const MAX_COMPARE_EVERY: Millis = 60_000;
+const DOUBLED_AFTER: u32 = 4;
+
 /// A pass may take so long, and a millisecond more for each claim that it brought.
 const MAX_PASS: Millis = 60_000;
 
@@ -83,8 +87,10 @@ struct Tried {
 /// Comparing the map with other members.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    /// When the next member is due.
-    due: Moment,
+    /// When the present period began.
+    since: Option<Moment>,
+    /// Passes that found no difference, one after another, since our map changed.
+    equal: u32,
     pass: Option<Pass>,
     /// Members that connected since: they are next.
     next: BTreeSet<AccessPoint>,
@@ -104,11 +110,17 @@ impl Comparison {
         }
     }
 
+    /// Our map changed, or another one differs: others may not have heard either.
+    pub(super) fn changed(&mut self) {
+        self.equal = 0;
+    }
+
     /// Whether the period is over, which begins anew.
     pub(super) fn is_due(&mut self, now: Moment) -> bool {
-        let due = now >= self.due;
+        let period = (COMPARE_EVERY << (self.equal / DOUBLED_AFTER).min(10)).min(MAX_COMPARE_EVERY);
+        let due = self.since.is_none_or(|since| now.since(since) >= period);
         if due {
-            self.due = now.after(COMPARE_EVERY);
+            self.since = Some(now);
         }
         due
     }
@@ -204,6 +216,7 @@ impl Comparison {
         let tried = self.tried.entry(pass.with).or_default();
         tried.outcome = Some(if pass.whole { Outcome::Whole } else { Outcome::Partial });
         tried.silent = 0;
+        self.equal = if pass.whole && pass.claims == 0 { self.equal.saturating_add(1) } else { 0 };
         tried.useless = if pass.claims > 0 && pass.held == 0 { tried.useless + 1 } else { 0 };
         tried.again = cx.now.moment.after(if tried.useless > 0 { pause(tried.useless) } else { TRY_AGAIN });
     }

@@ -83,6 +83,9 @@ impl Ownership {
                 ComparedPart::Differs(part.parts().map(|inner| self.register.digest(inner)).collect())
             });
         }
+        if answer.iter().any(|part| *part != ComparedPart::Equal) {
+            self.comparison.changed();
+        }
         cx.answer(ticket, Response::Compared { whole: self.synced, parts: answer });
     }
 

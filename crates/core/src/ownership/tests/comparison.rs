@@ -17,7 +17,7 @@ use nearcrawl_model::{
     time::{Millis, Moment},
 };
 use proptest::prelude::*;
-use std::{net::IpAddr, sync::LazyLock};
+use std::{collections::BTreeSet, net::IpAddr, sync::LazyLock};
 
 const A: AccessPoint = AccessPoint([7; 32]);
 const B: AccessPoint = AccessPoint([8; 32]);
@@ -367,4 +367,28 @@ fn a_member_that_goes_on_for_ever_is_given_up() {
         );
     }
     assert!(one.questions < 80 && one.register().len() == MADE as usize, "{} questions", one.questions);
+}
+
+#[test]
+fn maps_that_stay_equal_are_compared_less_often_until_one_changes() {
+    let (mut one, mut other) = (all(0..100), all(0..100));
+    (one.ownership.synced, other.ownership.synced) = (true, true);
+    let mut passes_in = |one: &mut Side, lasts: Millis| {
+        let end = one.cx.now.moment.after(lasts);
+        let mut passes = BTreeSet::new();
+        while one.cx.now.moment < end {
+            one.tick(100, &[A]);
+            while let Some((_, question, request)) = one.asked() {
+                passes.insert(question.pass);
+                one.answered(question, Some(other.serve(&request)));
+            }
+        }
+        passes.len()
+    };
+    assert_eq!(passes_in(&mut one, 60_000), 4, "every 15 s");
+    passes_in(&mut one, 300_000);
+    assert_eq!(passes_in(&mut one, 600_000), 10, "once a minute");
+    let (claim, proof) = MADE_CLAIMS[200][0].clone();
+    assert!(one.ownership.merge(claim, proof).is_some());
+    assert_eq!(passes_in(&mut one, 60_000), 4, "every 15 s again");
 }
