@@ -458,10 +458,11 @@ fn passed() -> (u64, u64) {
     })
 }
 
-/// What a daemon says that it has moved for the swarm; what had passed its interface before it was asked, and when it had answered.
-#[derive(Clone, Copy)]
+/// What a daemon says that it has moved for the swarm, and how many messages of each kind it has sent; what had passed its interface before it
+/// was asked, and when it had answered.
 struct Moved {
     counted: u64,
+    sent: BTreeMap<String, u64>,
     before: (u64, u64),
     after: (u64, u64),
 }
@@ -471,9 +472,10 @@ impl Course {
         let mut moved = Vec::new();
         for index in 0..self.swarm.daemons.len() {
             let before = self.lab.run_at(&name(index), passed).unwrap();
-            let status: serde_json::Value = serde_json::from_str(&self.swarm.cli(index, &["status", "--json"]).await).unwrap();
-            let counted = status["allowance"]["swarm_day_bytes"].as_u64().unwrap();
-            moved.push(Moved { counted, before, after: self.lab.run_at(&name(index), passed).unwrap() });
+            let status: StatusView = serde_json::from_str(&self.swarm.cli(index, &["status", "--json"]).await).unwrap();
+            let sent = status.messages.into_iter().map(|messages| (messages.kind, messages.sent)).collect();
+            let after = self.lab.run_at(&name(index), passed).unwrap();
+            moved.push(Moved { counted: status.allowance.swarm_day_bytes, sent, before, after });
         }
         moved
     }
@@ -497,6 +499,9 @@ fn idle_daemons_count_what_their_interfaces_count_and_that_is_little() {
             let wire = now.before.0 - then.after.0 + ETHERNET * packets;
             let day = counted as f64 * 86_400.0 / COUNTED.as_secs_f64();
             println!("daemon {daemon}: counted {counted}, {wire} on its interface in {packets} packets; {:.1} MB a day", day / 1e6);
+            let sent = |kind: &String| now.sent[kind] - then.sent.get(kind).copied().unwrap_or(0);
+            let sent: BTreeMap<_, _> = now.sent.keys().map(|kind| (kind, sent(kind))).filter(|(_, count)| *count > 0).collect();
+            println!("  messages sent: {sent:?}");
             assert!((0.95..=1.05).contains(&(counted as f64 / wire as f64)), "daemon {daemon}: {counted} of {wire}");
             assert!(day <= MAX_IDLE_DAY, "daemon {daemon}: {day} bytes a day");
         }

@@ -350,12 +350,16 @@ fn hosts_that_were_not_visited_are_as_far_as_their_address_and_are_not_called_me
         if !visited {
             let mut record: Value = serde_json::from_str(&row).unwrap();
             (record["facts"], record["first_visit_at"], record["software"]) = (Value::Null, Value::Null, Value::Null);
+            (record["status"], record["state"]) = ("waiting".into(), "running".into());
             row = record.to_string();
         }
         row
     };
     let others = (0..30).map(|n| row(99, &format!("s{n}.ke"), "KE", json!({ "address": format!("198.51.100.{n}") })));
-    let rows: Vec<Row> = (0..1_000).map(portal).chain(others).filter_map(|row| Row::of(&row)).collect();
+    let mut rows: Vec<Row> = (0..1_000).map(portal).chain(others).filter_map(|row| Row::of(&row)).collect();
+    let mut sample = Sample::default();
+    rows.iter().for_each(|row| sample.enter(row));
+    rows.iter_mut().filter_map(|row| (!Sample::is_decided(row)).then_some(row)).for_each(|row| sample.weigh(row));
     let report = |by: By| {
         let mut maker = Nearness::by(by);
         rows.iter().for_each(|row| maker.enter(row));

@@ -245,7 +245,7 @@ async fn a_table_of_all_servers_without_the_rows_for_its_estimates_says_so_and_e
                     assert!(row["missing_text"].contains("it does not answer"), "{text}");
                     let empty =
                         row.iter().filter(|(name, cell)| (name.ends_with("_estimated") || name.ends_with("_margin")) && cell.is_empty());
-                    assert_eq!(empty.count(), 11, "{text}");
+                    assert_eq!(empty.count(), 12, "{text}");
                 }
             }
             _ => {

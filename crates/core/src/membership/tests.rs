@@ -353,7 +353,8 @@ fn who_is_heard_all_the_time_is_not_pinged_and_is_found_out_when_it_fails() {
     let talking = sent_in(&mut net, minutes * 60 * SECOND, talk);
     // Each asks one a minute for all that it knows, and is answered.
     assert!(talking <= 6 * 2 * (minutes as usize + 1), "{talking} datagrams where there are {silent} without other talk");
-    assert!(silent > 6 * 2 * 12 * minutes as usize * 9 / 10, "{silent}");
+    // Without other talk the pings of others are what is heard.
+    assert!(silent > 5 * talking, "{silent} datagrams without other talk, {talking} with it");
     net.swims[0] = None;
     net.run_with(45 * SECOND, talk);
     assert!((1..6).all(|number| net.known[number].down.contains_key(&ap(0))), "it has been silent for 45 s");
