@@ -236,7 +236,10 @@ impl Lease {
     /// The number of a renewal that is due now, if one is. If too few voters answer it, the next one follows when half of what is left of
     /// the lease is over.
     pub(crate) fn next_renewal(&mut self, now: Moment, list: u64, pace: Pace) -> Option<u64> {
-        if now < self.due {
+        let last = self.under_way.last_key_value().map(|(_, sent)| sent.at);
+        // Who was idle and has work has a lease that is as new as others' are.
+        let is_old = pace == Pace::Usual && last.is_some_and(|last| now.since(last) >= self.times.renew_every);
+        if now < self.due && !is_old {
             return None;
         }
         let lately = now.since(self.until.unwrap_or(self.began)) < self.times.lease;
@@ -417,6 +420,14 @@ mod tests {
         let pauses = |sent: &[Millis]| sent[1..].windows(2).map(|pair| pair[1] - pair[0]).collect::<BTreeSet<_>>();
         assert_eq!(pauses(&sent(Pace::Usual, |_| true)), [13_000].into());
         assert_eq!(pauses(&sent(Pace::Idle, |_| true)), [20_000].into());
+        // Who has work again after fifteen seconds renews it at once.
+        let mut lease = Lease::new(Times::of(&config), Moment(0), 1);
+        for now in [0, 2_600] {
+            let number = lease.next_renewal(Moment(now), 1, Pace::Idle).unwrap();
+            lease.answered(Moment(now + 20), number, &list, VOTER, &Renewed::Granted(Box::default()));
+        }
+        assert_eq!(lease.next_renewal(Moment(17_600), 1, Pace::Idle), None);
+        assert!(lease.next_renewal(Moment(17_600), 1, Pace::Usual).is_some());
         // One that gets lost is followed by another before the lease is over.
         let lossy = sent(Pace::Idle, |now| now != 42_600);
         assert_eq!(lossy[..6], [0, 2_600, 22_600, 42_600, 47_600, 67_600]);
