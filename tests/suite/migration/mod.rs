@@ -1,4 +1,4 @@
-//! Test that servers find better owners when ways change while twelve real daemons crawl, without a page lost or requested twice.
+//! Test that servers move as in the laboratory when ways change while twelve real daemons crawl, without a page lost or requested twice.
 //!
 //! Twelve daemons and 220 servers stand for as many places on Earth, with the round trips measured between them. In the middle of the
 //! crawl half of the daemons change places, as if their networks had been connected elsewhere: what everybody knows of their distances
@@ -41,6 +41,9 @@ const ACCESS_REQUESTS: u32 = 4;
 /// How long the crawl goes on before the ways change, and afterwards.
 const BEFORE: Duration = Duration::from_secs(20);
 const AFTER: Duration = Duration::from_secs(90);
+
+/// By how much of what was lost the parts that are regained may differ between daemons and laboratory.
+const MAX_APART: f64 = 0.35;
 
 /// What a page takes is the mean of so long.
 const LAST: Duration = Duration::from_secs(20);
@@ -124,15 +127,16 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn servers_go_to_better_owners_when_the_ways_change_and_no_page_is_asked_for_twice() {
-    // How much is regained is a matter of milliseconds: of six crawls on a machine that others use, too, five regained 61 to 72 % and one 32.
-    // All else has to hold in each.
+async fn servers_move_as_in_the_laboratory_when_the_ways_change_and_no_page_is_asked_for_twice() {
+    // A server that has just found a better owner stays there for two minutes, and many found theirs a moment before the ways changed. So
+    // little is regained in this time, or less than nothing; but it is what the laboratory says. (Seen: -7 % where the laboratory has -20 %, and
+    // after three minutes 4 % where it has 13 %.) All else has to hold in each.
     let (mut ours, mut theirs) = crawl().await;
-    if ours <= theirs / 2.0 {
+    if (ours - theirs).abs() > MAX_APART {
         println!("once more");
         (ours, theirs) = crawl().await;
     }
-    assert!(ours > theirs / 2.0 && ours < 1.5, "the daemons do not do as the laboratory says");
+    assert!((ours - theirs).abs() <= MAX_APART, "the daemons do not do as the laboratory says: {ours:.2} of {theirs:.2}");
 }
 
 /// What part of what was lost is regained, by daemons and in the laboratory.
