@@ -63,6 +63,20 @@ impl Played {
         (successor, number)
     }
 
+    /// The next run of the site begins here, of so many pages before and with these rows of the run before, and another owner goes on with it.
+    pub(super) fn successor_in_next_run(&mut self, pages: u64, before: Vec<JournalEntry>) -> Played {
+        self.next_run();
+        self.run_before_is_read(Some(PreviousRunRead { pages, rows: before.len() as u64 }));
+        let rows = self.rows();
+        let (mut successor, number) = self.successor_with(rows, Some(before));
+        successor.crawl.awake(&mut successor.cx, number);
+        // Pages are asked for as if they were new.
+        successor.run_before_is_read(None);
+        successor.rows();
+        successor.wait(60_000);
+        successor
+    }
+
     /// The next run of the site begins, half a day after the last one: it was asked where the host is before.
     pub(super) fn next_run(&mut self) {
         self.cx.settings.revisit = DAY / 2;
@@ -200,15 +214,7 @@ fn the_day_of_a_domain_goes_on_in_the_next_run_of_the_day_also_at_a_successor() 
     let mut played = Played::in_kenya(NewHostLimits { per_site: 0, per_domain: 3 });
     played.visit(&hosts("blogs.ke", 0..3));
     let before = played.rows();
-    played.next_run();
-    played.run_before_is_read(Some(PreviousRunRead { pages: 1, rows: before.len() as u64 }));
-    let rows = played.rows();
-    let (mut successor, number) = played.successor_with(rows, Some(before));
-    successor.crawl.awake(&mut successor.cx, number);
-    // Pages are asked for as if they were new.
-    successor.run_before_is_read(None);
-    successor.rows();
-    successor.wait(60_000);
+    let mut successor = played.successor_in_next_run(1, before);
     successor.visit(&hosts("blogs.ke", 3..7));
     let site = successor.crawl.site(&host("a.ke")).unwrap();
     assert_eq!((site.key.run, site.record.held_back), (2, held(0, 4)), "the first run of the day led to as many as may be");

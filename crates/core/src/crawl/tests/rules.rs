@@ -1,7 +1,6 @@
 //! Tests that the record of a run says by which rules its pages were chosen, also when they have changed since.
 
 use super::*;
-use crate::event::PreviousRunRead;
 use nearcrawl_model::{crawled_by::CrawledBy, journal::JournalEntry};
 
 /// The rules that these rows name.
@@ -31,15 +30,7 @@ fn a_run_that_is_over_keeps_its_rules_and_its_successor_has_its_own() {
     let shallow = configured(&played);
     assert_ne!(deep, shallow);
     assert_eq!((played.record().crawled_by, played.successor(before.clone()).0.record().crawled_by), (Some(deep), Some(deep)));
-    played.next_run();
-    played.run_before_is_read(Some(PreviousRunRead { pages: 2, rows: before.len() as u64 }));
-    let rows = played.rows();
-    let (mut successor, number) = played.successor_with(rows, Some(before));
-    successor.crawl.awake(&mut successor.cx, number);
-    // Pages are asked for as if they were new.
-    successor.run_before_is_read(None);
-    successor.rows();
-    successor.wait(60_000);
+    let mut successor = played.successor_in_next_run(2, before);
     successor.visit(&[]);
     let site = successor.crawl.site(&host("a.ke")).unwrap();
     assert_eq!((site.key.run, site.record.crawled_by), (2, Some(shallow)));
