@@ -59,16 +59,19 @@ impl Crawler {
             return self.answer(ticket, Response::Refused(why));
         }
         self.relay.heard(&self.context, from);
-        self.membership.heard(self.context.now.moment, from);
+        if !matches!(request, Request::Farewell(_)) {
+            self.membership.heard(&mut self.context, from, false);
+        }
         self.asked(from, ticket, request);
     }
 
     /// A question that was sent was answered, or was not.
     pub(crate) fn answer_came(&mut self, question: QuestionId, from: AccessPoint, answer: Option<Response>) {
-        if answer.is_some() {
-            self.membership.heard(self.context.now.moment, from);
-        } else {
-            self.membership.unanswered(&from);
+        match &answer {
+            // Whoever refuses everything is no member of ours.
+            Some(Response::Refused(_) | Response::Busy(_)) => {}
+            Some(_) => self.membership.heard(&mut self.context, from, true),
+            None => self.membership.unanswered(&from),
         }
         let (relay, context, others) = self.relaying();
         if let Some((question, from, answer)) = relay.answered(context, others, question, from, answer) {

@@ -295,9 +295,13 @@ impl Hearsay {
         Datagram { header, updates: Some(Vec::new()) }.write(usize::MAX)
     }
 
-    /// What `known` would answer to this datagram of ours, if it is a ping.
+    /// What `known` would answer to this datagram of ours, if it is a ping that tells no news.
     pub(super) fn answer(ping: &[u8], known: &Update) -> Option<Vec<u8>> {
-        let Header { src, dst, message: Message::Ping(number), .. } = Datagram::read(ping).ok()?.header else { return None };
+        let Datagram { header, updates } = Datagram::read(ping).ok()?;
+        let Header { src, dst, message: Message::Ping(number), .. } = header else { return None };
+        if updates.is_some_and(|updates| !updates.is_empty()) {
+            return None;
+        }
         let header = Header { src: dst, src_incarnation: known.incarnation(), dst: src, message: Message::Ack(number) };
         Some(Datagram { header, updates: Some(Vec::new()) }.write(usize::MAX))
     }

@@ -96,11 +96,8 @@ impl Membership {
         let left = self.swim.left_aside();
         if self.swim.receive(cx.now.moment, from, bytes).is_err() {
             cx.refuse("membership datagrams");
-        } else if self.roster.is_past_its_last_words(cx.now.moment, &from) && self.swim.members().any(|member| member.access_point == from)
-        {
-            // It goes on, so the farewell was not its own: a process with a copy of its key ended.
-            self.roster.up(cx.now.moment, from);
-            self.changed(cx);
+        } else {
+            self.goes_on(cx, from);
         }
         if self.swim.left_aside() > left {
             cx.refuse("membership datagrams that say of members what only these could say");
@@ -114,9 +111,19 @@ impl Membership {
         Some(bytes)
     }
 
-    /// A member said something directly.
-    pub(crate) fn heard(&mut self, now: Moment, who: AccessPoint) {
-        self.swim.heard(now, who);
+    /// A member said something directly, be it an answer to us or not. A farewell before that was not its own.
+    pub(crate) fn heard(&mut self, cx: &mut Context, who: AccessPoint, answered: bool) {
+        self.swim.heard(cx.now.moment, who, answered);
+        self.carry_out(cx);
+        self.goes_on(cx, who);
+    }
+
+    /// A process with a copy of a member's key may have ended in its name.
+    fn goes_on(&mut self, cx: &mut Context, who: AccessPoint) {
+        if self.roster.is_past_its_last_words(cx.now.moment, &who) && self.swim.is_up(&who) {
+            self.roster.up(cx.now.moment, who);
+            self.changed(cx);
+        }
     }
 
     /// A member did not answer what it was asked directly.

@@ -35,6 +35,9 @@ const LEAVING_TIMEOUT: Millis = 120_000;
 /// The same once it is told to stop, whenever it began to leave. The process ends 40 s after that, done or not.
 const STOPPED_TIMEOUT: Millis = 30_000;
 
+/// A lease that is over and not renewed within so long is another's: the voters let others take over.
+const LEASE_COMES_BACK: Millis = 45_000;
+
 /// How far this access point is on its way out.
 #[derive(Default)]
 pub(crate) struct Shutdown {
@@ -45,6 +48,8 @@ pub(crate) struct Shutdown {
     told: Option<Moment>,
     /// When what it held was released.
     released: Option<Moment>,
+    /// When it held a lease last, since it began to go.
+    leased: Option<Moment>,
     leaving: bool,
     finished: bool,
 }
@@ -122,12 +127,15 @@ impl Shutdown {
                 return;
             }
         }
-        // Without a lease nothing is recorded and no voter hears who has it, and alone there is nobody who could have it.
-        let leased = members.may_claim(now) && !others.is_empty();
+        // Without a lease nothing is recorded and no voter hears who has it, and alone there is nobody who could have it. A lease that is not
+        // renewed in time for once comes back.
+        let may_release = members.may_claim(now);
+        self.leased = if may_release { Some(now) } else { self.leased };
+        let leased = !others.is_empty() && self.leased.is_some_and(|at| now.since(at) < LEASE_COMES_BACK);
         let copied = !(unfinished.journals || self.leaving && leased && unfinished.naming);
         let stopped_for = self.stopped.filter(|_| self.leaving).map_or(0, |at| now.since(at));
         let timeout = if self.leaving && leased { LEAVING_TIMEOUT } else { PARTING_TIMEOUT };
-        let copying = !copied && waited < timeout && stopped_for < PARTING_TIMEOUT;
+        let copying = (!copied || self.leaving && leased && !may_release) && waited < timeout && stopped_for < PARTING_TIMEOUT;
         if copying || patient && (unfinished.fetching || self.leaving && unfinished.outgoing) {
             return;
         }

@@ -339,7 +339,7 @@ fn who_is_heard_all_the_time_is_not_pinged_and_is_found_out_when_it_fails() {
     let talk = |net: &mut Net| {
         let running: Vec<usize> = (0..net.swims.len()).filter(|number| net.swims[*number].is_some()).collect();
         for (number, other) in running.iter().flat_map(|number| running.iter().map(move |other| (*number, *other))) {
-            net.swims[number].as_mut().unwrap().heard(net.now, ap(other));
+            net.swims[number].as_mut().unwrap().heard(net.now, ap(other), true);
         }
     };
     let sent_in = |net: &mut Net, lasts: Millis, talk: fn(&mut Net)| {
@@ -363,8 +363,49 @@ fn who_is_heard_all_the_time_is_not_pinged_and_is_found_out_when_it_fails() {
     net.run_with(60 * SECOND, talk);
     net.swims[1] = None;
     let swim = net.swims[0].as_mut().unwrap();
-    swim.heard(net.now, ap(1));
+    swim.heard(net.now, ap(1), true);
     swim.unanswered(&ap(1));
+    swim.heard(net.now, ap(1), false);
     net.run(16 * SECOND);
-    assert!(net.known[0].down.contains_key(&ap(1)), "who did not answer is pinged at its next turn, though it was heard a moment ago");
+    assert!(net.known[0].down.contains_key(&ap(1)), "who did not answer is pinged at its next turn, though it has asked something since");
+}
+
+#[test]
+fn who_is_down_for_a_member_to_which_it_talks_hears_so_and_comes_back() {
+    let talk = |net: &mut Net| {
+        for (number, other) in (0..6).flat_map(|number| (0..6).map(move |other| (number, other))).filter(|(number, other)| number != other)
+        {
+            net.swims[number].as_mut().unwrap().heard(net.now, ap(other), true);
+        }
+    };
+    let mut net = Net::of(6);
+    net.run_with(60 * SECOND, talk);
+    // Many are gone, and each is called in its turn.
+    for number in 6..30 {
+        net.add(number, 1);
+    }
+    net.run(60 * SECOND);
+    (6..30).for_each(|number| net.swims[number] = None);
+    net.run_with(120 * SECOND, talk);
+    assert!(!net.known[1].down.contains_key(&ap(0)) && net.known[1].down.len() >= 20);
+    // One that did not reach it says that it is down.
+    let down = Update::new(net.me(0), 0, State::Down);
+    net.lie(2, 1, Message::Gossip, vec![down]);
+    net.run(SECOND);
+    assert!(net.known[1].down.contains_key(&ap(0)));
+    net.run_with(5 * SECOND, talk);
+    assert!(!net.known[1].down.contains_key(&ap(0)) && net.known[1].up.contains_key(&ap(0)), "it heard that it is down, and objected");
+}
+
+#[test]
+fn a_ping_that_has_news_to_tell_is_sent_whoever_was_heard() {
+    let swim = Net::of(2).swims[0].take().unwrap();
+    let (me, other) = (swim.me().clone(), Member::new(ap(1), 1, at(1)));
+    let ping = |updates: Vec<Update>| {
+        let header = Header { src: me.clone(), src_incarnation: 0, dst: other.clone(), message: Message::Ping(7) };
+        Datagram { header, updates: Some(updates) }.write(usize::MAX)
+    };
+    let known = alive(other.clone());
+    assert!(super::hearsay::Hearsay::answer(&ping(Vec::new()), &known).is_some());
+    assert_eq!(super::hearsay::Hearsay::answer(&ping(vec![alive(elsewhere(5, 1, 0))]), &known), None);
 }
