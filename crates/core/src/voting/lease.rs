@@ -80,8 +80,10 @@ struct Sent {
     at: Moment,
     list: u64,
     renewed: BTreeSet<AccessPoint>,
-    /// When the next one follows if enough voters renew it.
+    /// When the next one follows if all voters renew it. If only enough do, those that missed it are asked as soon as usual.
     next: Moment,
+    /// By how much the wall clock was ahead of the boot clock.
+    ahead: i128,
 }
 
 /// How soon renewals follow each other.
@@ -111,7 +113,7 @@ pub(crate) struct Lease {
     held: BTreeMap<AccessPoint, Moment>,
     /// When voters answered last.
     answered: BTreeMap<AccessPoint, Moment>,
-    /// By how much the wall clock was ahead of the boot clock at the last event, and when renewals were sent last.
+    /// By how much the wall clock was ahead of the boot clock at the last event, and when the renewal was sent on which the lease rests.
     ahead: i128,
     ahead_at_renewal: Option<i128>,
 }
@@ -148,7 +150,8 @@ impl Lease {
     /// one that is sent from now on is granted; whether it is. A wall clock alone cannot make a lease last longer.
     pub(crate) fn compare_clocks(&mut self, now: Now) -> bool {
         self.ahead = i128::from(now.wall.0) - i128::from(now.moment.0);
-        if self.ahead_at_renewal.is_none_or(|before| self.ahead <= before + MAX_APART) {
+        let before = self.ahead_at_renewal.or_else(|| self.under_way.values().next_back().map(|sent| sent.ahead));
+        if before.is_none_or(|before| self.ahead <= before + MAX_APART) {
             return false;
         }
         self.ahead_at_renewal = Some(self.ahead);
@@ -252,9 +255,9 @@ impl Lease {
         };
         let left = self.until.filter(|until| now < *until).map_or(every, |until| until.since(now) / 2);
         self.due = now.after(every.min(left.max(renew_every / SOONER)).max(1));
-        self.ahead_at_renewal = Some(self.ahead);
         self.count += 1;
-        self.under_way.insert(self.count, Sent { at: now, list, renewed: BTreeSet::new(), next: now.after(every.max(1)) });
+        self.under_way
+            .insert(self.count, Sent { at: now, list, renewed: BTreeSet::new(), next: now.after(every.max(1)), ahead: self.ahead });
         while self.under_way.len() > MAX_UNDER_WAY {
             self.under_way.pop_first();
         }
@@ -279,11 +282,15 @@ impl Lease {
                 self.refused.remove(&from);
                 let Some(sent) = self.under_way.get_mut(&number).filter(|sent| sent.list == list.number) else { return Step::Nothing };
                 sent.renewed.insert(from);
-                if sent.renewed.len() >= list.quorum() {
-                    self.until = self.until.max(Some(sent.at.after(self.times.lease)));
+                if sent.renewed.len() >= list.quorum() && self.ahead <= sent.ahead + MAX_APART {
+                    let until = sent.at.after(self.times.lease);
+                    if self.until.is_none_or(|known| known <= until) {
+                        (self.until, self.ahead_at_renewal) = (Some(until), Some(sent.ahead));
+                    }
                     // One that is to be sent at once is.
                     if self.due > now {
-                        self.due = self.due.max(sent.next);
+                        let usual = sent.at.after(self.times.renew_every);
+                        self.due = self.due.max(if sent.renewed.len() < list.voters.len() { sent.next.min(usual) } else { sent.next });
                     }
                 }
                 Step::Nothing
@@ -431,6 +438,39 @@ mod tests {
         // One that gets lost is followed by another before the lease is over.
         let lossy = sent(Pace::Idle, |now| now != 42_600);
         assert_eq!(lossy[..6], [0, 2_600, 22_600, 42_600, 47_600, 67_600]);
+    }
+
+    #[test]
+    fn renewals_that_nobody_answers_hide_no_time_in_which_the_boot_clock_stood_still() {
+        let mut lease = Lease::new(Times::of(&RosterConfig::default()), Moment(0), 1);
+        assert!(renewed(&mut lease, at(0, 0)));
+        // Four seconds before each of them: each by itself would be no proof.
+        let mut stood = 0;
+        for boot in [13_000, 21_500, 25_800] {
+            stood += 4_000;
+            let over = lease.compare_clocks(at(boot, boot + stood));
+            assert_eq!(over, stood == 8_000, "{boot}");
+            lease.next_renewal(Moment(boot), 1, Pace::Usual);
+        }
+        assert!(!lease.holds(Moment(25_800)));
+    }
+
+    #[test]
+    fn voters_that_missed_a_renewal_are_asked_as_soon_as_those_of_a_busy_owner() {
+        let voter = |number: u8| AccessPoint([number; 32]);
+        let list = VoterList { number: 1, voters: vec![voter(1), voter(2), voter(3)], age: 0 };
+        let next_after = |answer: &[u8]| {
+            let mut lease = Lease::new(Times::of(&RosterConfig::default()), Moment(0), 1);
+            for now in [0, 2_600] {
+                let number = lease.next_renewal(Moment(now), 1, Pace::Idle).unwrap();
+                let answering = if now == 0 { &[1, 2, 3][..] } else { answer };
+                for who in answering {
+                    lease.answered(Moment(now + 20), number, &list, voter(*who), &Renewed::Granted(Box::default()));
+                }
+            }
+            (2_700..).step_by(100).find(|now| lease.next_renewal(Moment(*now), 1, Pace::Idle).is_some())
+        };
+        assert_eq!([next_after(&[1, 2, 3]), next_after(&[1, 2])], [Some(22_600), Some(16_300)]);
     }
 
     #[test]
