@@ -216,7 +216,7 @@ impl Comparison {
         let tried = self.tried.entry(pass.with).or_default();
         tried.outcome = Some(if pass.whole { Outcome::Whole } else { Outcome::Partial });
         tried.silent = 0;
-        self.equal = if pass.whole && pass.claims == 0 { self.equal.saturating_add(1) } else { 0 };
+        self.equal = if pass.whole && !pass.differs { self.equal.saturating_add(1) } else { 0 };
         tried.useless = if pass.claims > 0 && pass.held == 0 { tried.useless + 1 } else { 0 };
         tried.again = cx.now.moment.after(if tried.useless > 0 { pause(tried.useless) } else { TRY_AGAIN });
     }
@@ -234,6 +234,7 @@ impl Comparison {
 
     fn fail(&mut self, cx: &mut Context, synced: bool, failure: Failure) {
         let Some(pass) = self.pass.take() else { return };
+        self.equal = 0;
         let tried = self.tried.entry(pass.with).or_default();
         let pause = match failure {
             Failure::Silent => {

@@ -36,6 +36,8 @@ pub(super) struct Pass {
     pub(super) held: usize,
     /// Whether the member says that its own map is whole.
     pub(super) whole: bool,
+    /// Whether the maps differed.
+    pub(super) differs: bool,
 }
 
 /// How a pass ended.
@@ -50,7 +52,7 @@ impl Pass {
     /// A pass with this member, which has asked nothing yet.
     pub(super) fn new(number: u64, with: AccessPoint, begun: Moment) -> Pass {
         let to_compare = vec![MapPart::WHOLE];
-        Pass { number, with, begun, to_compare, to_fetch: Vec::new(), under_way: 0, claims: 0, held: 0, whole: false }
+        Pass { number, with, begun, to_compare, to_fetch: Vec::new(), under_way: 0, claims: 0, held: 0, whole: false, differs: false }
     }
 
     /// Asks as much as may be under way.
@@ -93,6 +95,7 @@ impl Pass {
         }
         for (part, compared) in asked.iter().zip(parts) {
             let ComparedPart::Differs(theirs) = compared else { continue };
+            self.differs = true;
             // A part that cannot be divided is never compared.
             if theirs.len() != PARTS {
                 return wrong;
