@@ -26,7 +26,7 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl trend --from 1 --to 12 --by country\n  \
     nearcrawl trend --from 11 --to 12 --by software --json\n\n\
     Only servers that were measured in both runs are compared: those that answered, with pages or without, whose runs are over, and whose \
-    pages were chosen by the same depth and crawl.rule. A server that is down in one of them, or was crawled deeper in one of them because a \
+    pages were chosen by the same depth, crawl.rule and yield price. A server that is down in one of them, or was crawled deeper in one of them because a \
     survey wished for it, changes no figure; such servers are counted apart.\n\n\
     With --by, a server counts where it was in the first run, so that both runs sum up the same servers. `nearcrawl export history` has the \
     same figures server by server. Of a server with more than 240 runs every other one of the older ones is dropped, and it is not compared where \
@@ -237,7 +237,7 @@ fn apart(left_out: &LeftOut) -> String {
         (left_out.not_measured_in_from, "not measured in the first run"),
         (left_out.not_measured_in_to, "not measured in the second run"),
         (left_out.not_measured_in_both, "measured in neither"),
-        (left_out.crawled_otherwise, "crawled by another depth or rule in the second run"),
+        (left_out.crawled_otherwise, "crawled by another depth, rule or yield price in the second run"),
     ];
     let parts: Vec<_> = parts.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}")).collect();
     if parts.is_empty() { "not compared: none".to_owned() } else { format!("not compared: {}", parts.join(", ")) }

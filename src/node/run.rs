@@ -831,16 +831,13 @@ impl Daemon {
 
     /// A program that is no member asks for servers that a member has on record.
     fn asked_for_rows(&mut self, ticket: Ticket, rows: RowsOf, of: AccessPoint, after: Option<Host>) {
-        if of == self.identity.access_point {
-            self.crawler.prepare_rows();
-        }
-        let view = self.crawler.view();
         let response = if of == self.identity.access_point {
-            match view.rows(rows, after.as_ref()) {
+            self.crawler.prepare_rows();
+            match self.crawler.view().rows(rows, after.as_ref()) {
                 Ok(rows) => PublicResponse::ServerRows(rows),
                 Err(why) => PublicResponse::Refused(format!("{} {why}", of.short())),
             }
-        } else if view.is_alive(&of) {
+        } else if self.crawler.view().is_alive(&of) {
             return self.executor.relay_rows(of, rows, after, RowsAsker::Reader(ticket));
         } else {
             PublicResponse::Refused(format!("{} does not answer", of.short()))

@@ -211,7 +211,7 @@ impl Estimate {
         self.not_estimated = self.not_estimated.saturating_add(other.not_estimated);
     }
 
-    /// Says what they come to beside what was counted, which is the least that it can be, but for what was counted of hosts not visited.
+    /// Says what it comes to beside what was counted. It is not less than what was counted of visited hosts.
     pub fn settle(&mut self, counted: u64) {
         let least = (counted as f64 - self.counted_unvisited).round().max(0.0) as u64;
         self.estimated = ((counted as f64 + self.more).round().max(0.0) as u64).max(least);
@@ -380,9 +380,9 @@ impl Estimates {
 
     /// What the sums come to, in words; none if nothing is estimated.
     pub fn totals(&self) -> Option<String> {
-        let Estimates { hosts, not_estimated, up, pages, page_bytes, .. } = self;
+        let Estimates { sampled, not_estimated, up, pages, page_bytes, .. } = self;
         let [up, pages, page_bytes] = [up, pages, page_bytes].map(|estimate| estimate.told(*not_estimated));
-        (not_estimated < hosts).then(|| format!("{up} servers up, {pages} pages, {page_bytes} bytes of pages"))
+        (*sampled > 0).then(|| format!("{up} servers up, {pages} pages, {page_bytes} bytes of pages"))
     }
 
     /// What was estimated, from what, in words; none if all is counted.

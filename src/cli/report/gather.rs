@@ -5,7 +5,7 @@ use nearcrawl_core::report::RowEstimates;
 use nearcrawl_model::{
     access_point::AccessPoint,
     estimates::Estimates,
-    record::{RunState, ServerRecord, ServerStatus},
+    record::{RunState, ServerRecord},
     server_rows::certain,
     time::WallTime,
     url::Host,
@@ -63,14 +63,11 @@ impl Sample {
         self.0.enter(&row.record, row.place.inclusion_probability);
     }
 
-    /// Says how many hosts a row stands for, if that does not hang on the others at its address: whether it does not.
-    pub fn is_decided(row: &mut Row) -> bool {
-        let record = &row.record;
-        let is_under_way = matches!(record.state, RunState::Running | RunState::PausedByBudget);
-        let was_visited = record.status != ServerStatus::Waiting || !is_under_way;
-        let is_alone = row.place.inclusion_probability == Some(1.0) || record.address.is_none();
-        row.weight = if is_alone { 1.0 } else { 0.0 };
-        is_alone || !was_visited
+    /// Says how many hosts a row stands for, if that does not depend on the others at its address. Returns whether it does not.
+    pub fn weigh_alone(row: &mut Row) -> bool {
+        let weight = RowEstimates::weight_alone(&row.record, row.place.inclusion_probability);
+        row.weight = weight.unwrap_or(row.weight);
+        weight.is_some()
     }
 
     /// Says how many hosts a row stands for, now that all have been entered.

@@ -179,7 +179,7 @@ struct Rows<'a> {
     gathered: &'a mut Gathered,
     maker: &'a mut (dyn Maker + Send),
     filter: SurveyFilter,
-    /// Rows of which it hangs on others how many hosts they stand for.
+    /// Rows whose weight depends on others at their addresses.
     undecided: Vec<Row>,
 }
 
@@ -187,7 +187,7 @@ impl Rows<'_> {
     /// Takes in a row, if it is one.
     fn enter(&mut self, owner: AccessPoint, row: &str) -> bool {
         let Some(mut row) = self.gathered.enter(owner, row) else { return false };
-        if Sample::is_decided(&mut row) {
+        if Sample::weigh_alone(&mut row) {
             self.maker.enter(&row)
         } else {
             self.undecided.push(row)

@@ -160,18 +160,18 @@ pub struct Nearness {
     /// The shortest distance that was measured to each address, in milliseconds.
     addresses: BTreeMap<IpAddr, f64>,
     /// Servers without a distance of their own: at which address, and where they count.
-    unmeasured: Vec<(Option<IpAddr>, String, Standing)>,
-    /// Servers that were visited and stand for no others, and servers that were not visited, where shares are of those visited.
+    unmeasured: Vec<(Option<IpAddr>, String, Counting)>,
+    /// Servers that were visited where too few were, and servers that were not visited; only where the group is known by a visit.
     not_in_sample: u64,
     not_visited: u64,
 }
 
 /// How a server counts.
 #[derive(Clone, Copy, Debug)]
-enum Standing {
+enum Counting {
     /// With this weight.
     Weighs(f64),
-    /// It was visited, but not in the order of the sample.
+    /// It was visited, but too few at its address were for a sample.
     InNoSample,
     /// It was not visited, so what is asked for is not known of it.
     NotVisited,
@@ -187,27 +187,27 @@ impl Nearness {
 impl Nearness {
     /// How far an address is says nothing of its hosts: it is the same for all of them, visited or not, and where the group is known before a
     /// visit each counts once. Else those visited stand for the others.
-    fn standing(&self, row: &Row) -> Standing {
+    fn counting_of(&self, row: &Row) -> Counting {
         match row.weight {
-            _ if self.by.is_known_before() => Standing::Weighs(1.0),
-            weight if weight > 0.0 => Standing::Weighs(weight),
-            _ if row.record.first_visit_at.is_some() => Standing::InNoSample,
-            _ => Standing::NotVisited,
+            _ if self.by.is_known_before() => Counting::Weighs(1.0),
+            weight if weight > 0.0 => Counting::Weighs(weight),
+            _ if row.record.first_visit_at.is_some() => Counting::InNoSample,
+            _ => Counting::NotVisited,
         }
     }
 
-    fn enter_at(&mut self, group: String, ms: f64, address: Option<IpAddr>, standing: Standing) {
-        match standing {
-            Standing::Weighs(weight) => self.groups.entry(group).or_default().enter(ms, address, weight),
-            Standing::InNoSample => self.not_in_sample += 1,
-            Standing::NotVisited => self.not_visited += 1,
+    fn enter_at(&mut self, group: String, ms: f64, address: Option<IpAddr>, counting: Counting) {
+        match counting {
+            Counting::Weighs(weight) => self.groups.entry(group).or_default().enter(ms, address, weight),
+            Counting::InNoSample => self.not_in_sample += 1,
+            Counting::NotVisited => self.not_visited += 1,
         }
     }
 
     /// What the report leaves out, in words.
     fn left_out(&self, unmeasured: u64) -> String {
         let parts = [
-            (self.not_in_sample, "visited but in no sample of an address"),
+            (self.not_in_sample, "visited at addresses where fewer than ten are in the sample"),
             (self.not_visited, "not visited, for which those visited at the same address stand, if they are enough"),
         ];
         let parts = parts.into_iter().filter(|(servers, _)| *servers > 0);
@@ -228,9 +228,9 @@ impl Nearness {
     /// Servers that were not measured are as far as their address; how many are at one that was not measured either.
     fn enter_unmeasured(&mut self) -> u64 {
         let mut without = 0;
-        for (address, group, standing) in std::mem::take(&mut self.unmeasured) {
+        for (address, group, counting) in std::mem::take(&mut self.unmeasured) {
             match address.and_then(|address| self.addresses.get(&address).copied()) {
-                Some(ms) => self.enter_at(group, ms, address, standing),
+                Some(ms) => self.enter_at(group, ms, address, counting),
                 None => without += 1,
             }
         }
@@ -240,15 +240,15 @@ impl Nearness {
 
 impl Maker for Nearness {
     fn enter(&mut self, row: &Row) {
-        let (address, group, standing) = (row.record.address, self.by.value(row), self.standing(row));
+        let (address, group, counting) = (row.record.address, self.by.value(row), self.counting_of(row));
         let Some(us) = row.record.facts.as_ref().and_then(|facts| facts.rtt_us) else {
-            return self.unmeasured.push((address, group, standing));
+            return self.unmeasured.push((address, group, counting));
         };
         let ms = f64::from(us) / 1_000.0;
         if let Some(address) = address {
             self.addresses.entry(address).and_modify(|known| *known = known.min(ms)).or_insert(ms);
         }
-        self.enter_at(group, ms, address, standing);
+        self.enter_at(group, ms, address, counting);
     }
 
     fn finish(mut self: Box<Self>) -> Document {

@@ -343,10 +343,10 @@ fn a_server_that_was_not_measured_is_as_far_as_the_nearest_at_its_address() {
 
 #[test]
 fn hosts_that_were_not_visited_are_as_far_as_their_address_and_are_not_called_measured() {
-    // An address 10 ms away with 1,000 hosts of which 20 were visited, one of them out of turn, and 30 servers 1,000 ms away.
-    let portal = |n: u64| {
-        let (probability, visited) = (if n < 19 { json!(0.019) } else { Value::Null }, n < 20);
-        let mut row = row(0, &format!("p{n}.ke"), "KE", json!({ "inclusion_probability": probability, "address": "192.0.2.8" }));
+    // An address 10 ms away with 1,000 hosts of which 20 were visited, one of them out of turn, another with 100 of which five were, and 30
+    // servers 1,000 ms away.
+    let host = |name: &str, address: &str, probability: Value, visited: bool| {
+        let mut row = row(0, name, "KE", json!({ "inclusion_probability": probability, "address": address }));
         if !visited {
             let mut record: Value = serde_json::from_str(&row).unwrap();
             (record["facts"], record["first_visit_at"], record["software"]) = (Value::Null, Value::Null, Value::Null);
@@ -355,11 +355,16 @@ fn hosts_that_were_not_visited_are_as_far_as_their_address_and_are_not_called_me
         }
         row
     };
+    let of_many = |n: u64| {
+        let probability = if n < 19 { json!(0.019) } else { json!((n == 19).then_some(1.0)) };
+        host(&format!("p{n}.ke"), "192.0.2.8", probability, n < 20)
+    };
+    let of_few = |n: u64| host(&format!("q{n}.ke"), "192.0.2.9", json!((n < 5).then_some(0.05)), n < 5);
     let others = (0..30).map(|n| row(99, &format!("s{n}.ke"), "KE", json!({ "address": format!("198.51.100.{n}") })));
-    let mut rows: Vec<Row> = (0..1_000).map(portal).chain(others).filter_map(|row| Row::of(&row)).collect();
+    let mut rows: Vec<Row> = (0..1_000).map(of_many).chain((0..100).map(of_few)).chain(others).filter_map(|row| Row::of(&row)).collect();
     let mut sample = Sample::default();
     rows.iter().for_each(|row| sample.enter(row));
-    rows.iter_mut().filter_map(|row| (!Sample::is_decided(row)).then_some(row)).for_each(|row| sample.weigh(row));
+    rows.iter_mut().filter_map(|row| (!Sample::weigh_alone(row)).then_some(row)).for_each(|row| sample.weigh(row));
     let report = |by: By| {
         let mut maker = Nearness::by(by);
         rows.iter().for_each(|row| maker.enter(row));
@@ -368,15 +373,18 @@ fn hosts_that_were_not_visited_are_as_far_as_their_address_and_are_not_called_me
     let by_country = report(By::Country);
     let json = by_country.json();
     let ke = find(&json, "country", "KE");
-    assert_eq!((&ke["servers"], &ke["p50_ms"], &ke["p90_ms"]), (&1_030.into(), &10.0.into(), &10.0.into()), "{json}");
+    assert_eq!((&ke["servers"], &ke["p50_ms"], &ke["p90_ms"]), (&1_130.into(), &10.0.into(), &10.0.into()), "{json}");
     assert_eq!((&json["data"]["servers_in_no_sample"], &json["data"]["servers_not_visited"]), (&0.into(), &0.into()));
-    assert!(!by_country.text(Style::Plain).contains("in no sample"), "all of them count");
+    assert!(!by_country.text(Style::Plain).contains("in the sample"), "all of them count");
     // What software they have is not known before a visit: those visited stand for them.
     let by_software = report(By::Software);
     let json = by_software.json();
-    assert_eq!((&json["data"]["servers_in_no_sample"], &json["data"]["servers_not_visited"]), (&1.into(), &980.into()), "{json}");
+    assert_eq!((&json["data"]["servers_in_no_sample"], &json["data"]["servers_not_visited"]), (&5.into(), &1_075.into()), "{json}");
     let words = by_software.text(Style::Plain).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("1 server visited but in no sample of an address, 980 servers not visited, for which"), "{words}");
+    assert!(
+        words.contains("5 servers visited at addresses where fewer than ten are in the sample, 1075 servers not visited, for which"),
+        "{words}"
+    );
 }
 
 #[test]

@@ -371,7 +371,7 @@ impl Loading {
         sets.map(|(answered, others)| (answered, others.into_iter().filter(ours).collect())).collect()
     }
 
-    /// Whether somebody whom nobody named has a copy of a host that is better than what those have that were named, or theirs is missing.
+    /// Whether our own store, or somebody whom nobody named, has a better copy of a host than those that were named, or theirs is missing.
     fn others_have_more(&self) -> bool {
         let (named, others): (Vec<_>, Vec<_>) = self.told.iter().partition(|(member, _)| self.is_named(member));
         let mut best: BTreeMap<&Host, _> = BTreeMap::new();

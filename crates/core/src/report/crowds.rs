@@ -58,6 +58,11 @@ impl Standing {
         Some(Standing::at(address, run.is_some_and(was_visited), today.inclusion_probability))
     }
 
+    /// How many hosts it stands for whatever else is at its address; none if that depends on the others.
+    pub(super) fn weight_alone(&self) -> Option<f64> {
+        if self.certain { Some(1.0) } else { (!self.visited).then_some(0.0) }
+    }
+
     pub(super) fn of_row(row: &ServerRow) -> Option<Standing> {
         Standing::of(&row.record, row.inclusion_probability)
     }
@@ -228,7 +233,7 @@ impl Crowds {
         for ((_, address), stratum) in self.strata.iter().filter(|((known, _), stratum)| known.is_empty() && !stratum.is_whole()) {
             estimates.addresses += 1;
             estimates.hosts += stratum.hosts + self.certain.get(address).copied().unwrap_or(0);
-            estimates.sampled += stratum.sample.hosts;
+            estimates.sampled += if stratum.is_estimated() { stratum.sample.hosts } else { 0 };
             estimates.not_estimated += if stratum.is_estimated() { 0 } else { stratum.hosts };
         }
         let CellEstimates { up, pages, page_bytes, .. } = self.cell(&[]).unwrap_or_default();

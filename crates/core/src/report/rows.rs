@@ -33,6 +33,11 @@ impl RowEstimates {
         }
     }
 
+    /// How many hosts a row stands for whatever else is entered; none if that depends on the other rows of its address.
+    pub fn weight_alone(record: &ServerRecord, inclusion_probability: Option<f64>) -> Option<f64> {
+        Standing::of(record, inclusion_probability).map_or(Some(1.0), |standing| standing.weight_alone())
+    }
+
     /// How many hosts a row stands for among those that were entered, once all have been: itself, unless not all of the many hosts of its
     /// address were visited that were entered; of those, as many as each one in the sample does; none if it is not in the sample, or that
     /// is too small.

@@ -218,11 +218,13 @@ function showResults(results) {
   say("fig-servers", number(total.servers));
   // Where not all hosts of an address were visited the figures are of those that were. Beside them stands what they come to with the others.
   const estimates = results.summary.estimates;
-  const isEstimated = estimates.addresses > 0 && estimates.not_estimated < estimates.hosts;
+  const isEstimated = estimates.sampled > 0;
   // As the text: an interval whose low end would be less than was counted is told by its ends.
   const interval = ({ estimated, margin, low, high }, told) => margin === 0 ? ""
     : estimated - margin === low ? ` ± ${told(margin)}` : ` (${told(low)} to ${told(high)})`;
-  const estimated = (estimate, told) => isEstimated ? `estimated ${told(estimate.estimated)}${interval(estimate, told)}` : "";
+  const orMore = (estimate) => Math.max(estimates.not_estimated, estimate.not_estimated) > 0 ? " or more" : "";
+  const estimated = (estimate, told) => isEstimated
+    ? `estimated ${told(estimate.estimated)}${interval(estimate, told)}${orMore(estimate)}` : "";
   at("estimated").hidden = !results.sample_text;
   say("estimated", capital(results.sample_text ?? ""));
   const up = estimated(estimates.up, number), pages = estimated(estimates.pages, number), size = estimated(estimates.page_bytes, bytes);
