@@ -194,6 +194,7 @@ impl Shutdown {
 mod tests {
     use super::*;
     use crate::membership::{Member, Roster, Swim};
+    use crate::voting::lease::NoLease;
     use nearcrawl_model::claim::{ClaimReason, SignedClaim};
     use std::collections::BTreeSet;
 
@@ -295,6 +296,28 @@ mod tests {
             played.cx.now.moment.0 / 1_000
         };
         assert_eq!([ends_after(true, &[OTHER]), ends_after(false, &[OTHER]), ends_after(true, &[])], [120, 3, 0]);
+    }
+
+    #[test]
+    fn a_leaver_whose_lease_is_renewed_late_waits_and_releases_all_the_same() {
+        let lapse = |played: &mut Played| played.members.leased(Some(Moment(1)), NoLease::NoVoters);
+        let renew = |played: &mut Played| played.members.leased(Some(Moment(u64::MAX)), NoLease::NoVoters);
+        let mut played = Played::new(true, &[OTHER]);
+        played.shutdown.leave(played.cx.now.moment);
+        played.run(40, Unfinished { journals: true, ..DONE });
+        lapse(&mut played);
+        played.run(5, Unfinished { journals: true, ..DONE });
+        played.run(5, DONE);
+        assert!(played.shutdown.is_waiting() && !played.released, "its copies are not lost, and its subnets wait for its word");
+        renew(&mut played);
+        assert_eq!(played.run(5, DONE).pop(), Some((50, Request::Farewell(true))));
+        assert!(played.released);
+        let mut lost = Played::new(true, &[OTHER]);
+        lost.shutdown.leave(lost.cx.now.moment);
+        lost.run(20, Unfinished { journals: true, ..DONE });
+        lapse(&mut lost);
+        lost.run(50, Unfinished { journals: true, ..DONE });
+        assert!(!lost.shutdown.is_waiting() && !lost.released, "others have taken over by now");
     }
 
     #[test]
