@@ -153,7 +153,7 @@ async fn say_to_member(member: &str, key: OptOutKey, stops: bool) -> Result<OptO
             let unread = |_| CommandError::new(Exit::Unavailable, format!("the member at {member} answers what cannot be read"));
             Ok(printable(serde_json::from_str(&said).map_err(unread)?))
         }
-        // Whom it names is not asked by itself: where that leads is its word alone.
+        // Whom it names is not asked by itself: where that leads, only it says.
         Ok(PublicResponse::Refused(why)) => {
             let command = command_there(&why, &key, stops);
             let error = unavailable(refused(member, PublicResponse::Refused(why)));

@@ -92,7 +92,7 @@ impl Changes {
 
     fn of_state(&mut self, view: &View<'_>, now: Instant) -> Option<String> {
         let doing = view.activity();
-        // Between requests there are pauses: that is no news.
+        // Between requests there are pauses: that is no change.
         let state = if doing.state() == State::Waiting { State::Fetching } else { doing.state() };
         let rest = if let Activity::Resting(rest) = &doing { Some(std::mem::discriminant(rest)) } else { None };
         match self.doing {

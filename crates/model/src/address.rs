@@ -36,7 +36,7 @@ pub enum AddressError {
     /// A cloud's service for its own machines at an otherwise ordinary address.
     #[error("a cloud's internal service")]
     Metadata,
-    /// IETF protocol assignments: no web server lives there.
+    /// IETF protocol assignments: no web server is there.
     #[error("an address assigned to a protocol")]
     Protocol,
     /// Addresses for documentation.

@@ -400,7 +400,7 @@ pub async fn leave(State(context): State<Context>) -> Result<Json<LeaveView>, Re
     Ok(Json(context.queries.ask(Query::Leave).await?))
 }
 
-/// The body of an operator's word that members will not come back.
+/// The body of an operator's declaration that members will not come back.
 #[derive(Deserialize, ToSchema)]
 pub struct DeclareLostBody {
     /// Their peer ids.

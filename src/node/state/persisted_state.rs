@@ -71,7 +71,7 @@ pub struct PersistedState {
     pub sole: bool,
     /// What concerns votes: keys and values.
     pub voting: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The pages of the book of contacts.
+    /// The pages of the record of contacts.
     pub contacts: Vec<Vec<u8>>,
     /// The surveys.
     pub surveys: Vec<Vec<u8>>,

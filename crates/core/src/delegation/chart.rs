@@ -23,7 +23,7 @@ const DOUBT: f32 = 1.0;
 /// A correction is at most this factor (e to the power of one), for a single wrong address must not bend the map.
 const MAX_CORRECTION: f32 = 1.0;
 
-/// Standard deviation of the logarithm of a round-trip time foretold from a place, and from an access point: how much routes vary.
+/// Standard deviation of the logarithm of a round-trip time predicted from a place, and from an access point: how much routes vary.
 const ROUTES_FROM_PLACE: f32 = 0.15;
 const ROUTES_FROM_ACCESS_POINT: f32 = 0.15;
 
@@ -329,7 +329,7 @@ impl Chart {
     }
 }
 
-/// What is foretold (logarithm, spread), kept within bounds.
+/// What is predicted (logarithm, spread), kept within bounds.
 fn keep((expected, spread): (f32, f32), (low, high): (f32, f32)) -> (f32, f32) {
     (expected.clamp(low, high), spread.min((SPREAD_WITHIN_BOUNDS * (high - low)).max(MIN_SPREAD)))
 }

@@ -117,7 +117,8 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// A roster at this access point's start. `remembered` are the settled members of its last life ([`Roster::settled`], from disk).
+    /// A roster at this access point's start. `remembered` are the settled members of its previous process ([`Roster::settled`], from
+    /// disk).
     pub(crate) fn new(me: AccessPoint, config: RosterConfig, now: Moment, remembered: &BTreeSet<AccessPoint>) -> Roster {
         let standing = Standing { member_since: now, silent_since: Some(now), from_start: true };
         let others = remembered.iter().filter(|member| **member != me).map(|member| (*member, standing)).collect();
