@@ -199,7 +199,7 @@ async fn of_member(member: &str) -> Result<Vec<OptOutView>, CommandError> {
     let reader = Reader::connect(&ReaderConfig::default(), member.trim(), MEMBER_TIMEOUT).await;
     let mut reader = reader.map_err(|why| unavailable(no_answer(member, &why)))?;
     let (mut all, mut after): (Vec<OptOutView>, Option<OptOutKey>) = (Vec::new(), None);
-    // One that names more than a member keeps, or goes to and fro, is not followed for ever.
+    // One that names more than a member keeps, or goes back and forth, is not followed for ever.
     for part in 0.. {
         let (views, next) = match reader.ask(PublicRequest::OptOuts { after: after.clone() }).await {
             Ok(PublicResponse::OptOuts { views, next }) => (views, next),

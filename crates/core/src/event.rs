@@ -59,7 +59,7 @@ pub enum Event {
     Tick,
     /// Whether the disk has room for more.
     Room(DiskRoom),
-    /// Why the operator lets nothing be asked of any server from now on; none if he does.
+    /// Why the operator lets nothing be asked of any server from now on; none if requests are allowed.
     Rest(Option<Rest>),
     /// What its operator's limits leave for the next while.
     Outlook(Outlook),

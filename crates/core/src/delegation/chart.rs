@@ -55,7 +55,7 @@ const MIN_SPREAD: f32 = 0.03;
 /// Degrees of freedom of Student's distribution, by which answers are judged: one absurd answer cannot rule out all places.
 const TAIL: f32 = 4.0;
 
-/// Guesses less likely than this, and those beyond a number, are not worth the computing.
+/// Guesses less likely than this, and those beyond a number, are not worth computing.
 const MIN_WEIGHT: f32 = 1e-4;
 const MAX_GUESSES: usize = 96;
 
@@ -267,7 +267,7 @@ impl Chart {
     }
 
     /// What the access points in `open` would measure of a subnet that gave these answers (access point, milliseconds) and was so
-    /// likely to be at each landmark before; and which of them are worth a thought: indices into `open`, the columns of the guesses.
+    /// likely to be at each landmark before; and which of them are considered: indices into `open`, the columns of the guesses.
     pub(crate) fn hypotheses(&self, prior: Vec<f32>, answers: &[(usize, f32)], open: &[usize]) -> (Vec<usize>, Hypotheses) {
         let after = self.after(prior, answers);
         let mut likely: Vec<(usize, f32)> = after.into_iter().enumerate().filter(|(_, weight)| *weight > MIN_WEIGHT).collect();

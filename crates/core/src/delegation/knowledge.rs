@@ -231,7 +231,7 @@ impl Knowledge {
     }
 
     /// What the access points in `open` would measure of a subnet that gave these answers (access point, milliseconds); columns are
-    /// indices into `open` of those that are worth a thought.
+    /// indices into `open` of those that are considered.
     pub(super) fn hypotheses(
         &self,
         hierarchy: &Hierarchy,

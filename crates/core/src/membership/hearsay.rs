@@ -4,7 +4,7 @@
 //!
 //! * The start number of a member that answers is changed by nothing but its own datagram: whoever hears of a later one asks that member.
 //!   So nobody makes others ignore a member by claiming that it has started once more, at another address.
-//! * What was believed of a member that had not been heard (it was down, or never met) gives way to its own statement, also to a lower
+//! * What was believed of a member that had not been heard (it was down, or never met) is replaced by its own statement, also to a lower
 //!   number.
 //! * Only members that are known are probed for others, at the addresses that are known of them.
 //! * Whose name is new is asked first. It counts as a member without having been heard, because not everybody reaches everybody, only when

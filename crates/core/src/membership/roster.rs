@@ -70,7 +70,7 @@ const PARTINGS: Millis = 86_400_000;
 /// Members of whom that is known; beyond it the one that parted first is forgotten.
 pub(crate) const MAX_PARTED: usize = 1_024;
 
-/// What a member said before it stopped may arrive so long after its farewell.
+/// What a member said before it stopped may arrive so long after it announced its departure.
 const LAST_WORDS: Millis = 3_000;
 
 /// How a member stands.
@@ -147,7 +147,7 @@ impl Roster {
         }
     }
 
-    /// A member said good-bye: `leaving` for good (it gave everything back), or stopping for a while.
+    /// A member announced its departure: `leaving` for good (it gave everything back), or stopping for a while.
     pub(crate) fn farewell(&mut self, now: Moment, member: AccessPoint, leaving: bool) {
         if !leaving {
             self.down(now, member);

@@ -25,7 +25,7 @@ pub(crate) const MAX_ARMS: usize = 12;
 const HORIZON: f64 = 100.0;
 
 /// How much of what is unknown of the arms is drawn from when one is chosen: all is Thompson's rule, nothing takes whatever is expected to be
-/// nearest. With half, few go far astray where much is predicted, and they still do not all go the same way where little is.
+/// nearest. With half, few are far off where much is predicted, and they still do not all go the same way where little is.
 const BOLDNESS: f64 = 0.5;
 
 /// What a move costs, in accesses: the hand-over, and what no member foresees. With the horizon it makes the dead band: 1.5 %.
@@ -77,7 +77,7 @@ pub struct Candidate<A> {
     pub arm: A,
     /// What probes and the tree foretell of it, if anything.
     pub prior: Option<Prior>,
-    /// How dear it is for being loaded.
+    /// By how much its load raises its price.
     pub price: LoadPrice,
 }
 
@@ -244,7 +244,7 @@ impl<A: Ord + Copy> Case<A> {
     /// Judges the latest access, made from `here`. The candidates are a few arms that are near by the tree and probes, `here` among them; in
     /// whatever order. At the boundary, which of the moves that pay is made is drawn as likely as it is the best (Thompson). An arm that is
     /// not cheaper for its load must save more than `least_gain` seconds for a unit of work, as far as it may (by one standard deviation):
-    /// else subnets would go to and fro among arms that are equally near.
+    /// else subnets would go back and forth among arms that are equally near.
     pub fn judge(&mut self, here: A, candidates: &[Candidate<A>], least_gain: f64, family: &Scale, chance: &mut impl Rng) -> Judgement<A> {
         let nothing = |automaton: Automaton| Judgement { verdict: Verdict::Neither, state: automaton.state(), seconds: 0.0, rival: None };
         if self.accesses_here == 0 {
@@ -312,7 +312,7 @@ impl<A: Ord + Copy> Case<A> {
         Some((self.level(candidates, &alone, noise).mean, noise))
     }
 
-    /// The arm would not have it: busy, its window closed, its cap reached.
+    /// The arm did not accept it: busy, its window closed, its cap reached.
     pub fn refused(&mut self, arm: A) {
         self.refusals.retain(|(other, _)| *other != arm);
         if self.refusals.len() >= MAX_REFUSALS {

@@ -99,7 +99,7 @@ fn window_before(now: WallTime) -> WallTime {
 }
 
 impl Contacts {
-    /// Takes in what [`Contacts::page`] gave in a previous process. What cannot be read is as good as nothing.
+    /// Takes in what [`Contacts::page`] gave in a previous process. What cannot be read counts as absent.
     pub(crate) fn recall(&mut self, page: &[u8], now: WallTime) {
         let entries: Vec<(Subnet, Entry)> = postcard::from_bytes(page).unwrap_or_default();
         for (subnet, mut entry) in entries {
