@@ -110,7 +110,7 @@ impl Changes {
 fn gone(who: &str, how: Option<Parting>) -> String {
     match how {
         Some(Parting::Left) => format!("{who} has left the swarm"),
-        Some(Parting::Excluded) => format!("{who} may be a member no more"),
+        Some(Parting::Excluded) => format!("{who} is not admitted as a member any more"),
         Some(Parting::Dead) => format!("{who} is dead: it did not answer for too long"),
         None => format!("{who} is no member any more"),
     }
