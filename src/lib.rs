@@ -7,7 +7,7 @@
 //! * [`cli`]: the commands.
 //!
 //! Pure code is in crates beside it: `nearcrawl-model`, `-hierarchy`, `-page` and `-core`; `nearcrawl-lab` runs the same decisions in
-//! simulated worlds. docs/ARCHITECTURE.md walks a URL through all of it.
+//! simulated worlds. docs/ARCHITECTURE.md follows a URL through all of it.
 
 pub mod cli;
 pub mod node;

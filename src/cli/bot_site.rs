@@ -119,7 +119,7 @@ pub fn bot_site(args: &BotSiteArgs) -> Result<String, CommandError> {
     if config.contact.is_none() {
         said += "the configuration has no contact: the page names none\n";
     } else if config.contact.as_ref().is_some_and(|contact| contact.contains("://")) {
-        said += "the contact of the configuration is a web page: site owners find nobody to write to here\n";
+        said += "the contact of the configuration is a web page: this page has no email address for site owners\n";
     }
     Ok(said)
 }

@@ -209,7 +209,7 @@ pub async fn lab(command: LabCommand, style: Style) -> Result<String, CommandErr
         LabCommand::Census(_) | LabCommand::Nat(_) | LabCommand::Stranger(_) | LabCommand::Serve(_) => Ok(String::new()),
     };
     let measured = tokio::task::spawn_blocking(measure).await;
-    measured.map_err(|why| CommandError::new(Exit::Internal, format!("the experiment broke off: {why}")))?
+    measured.map_err(|why| CommandError::new(Exit::Internal, format!("the experiment was aborted: {why}")))?
 }
 
 fn delegation(args: &DelegationArgs, style: Style) -> Result<String, CommandError> {

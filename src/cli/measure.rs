@@ -78,7 +78,7 @@ pub async fn measure(args: &MeasureArgs) -> Result<String, CommandError> {
 
 fn stopped(of: AccessPoint, measured: &MeasuredTransfer) -> CommandError {
     let came = table::bytes(measured.bytes());
-    CommandError::new(Exit::Unavailable, format!("{came} came from {}, and then no more", of.short()))
+    CommandError::new(Exit::Unavailable, format!("only {came} came from {}", of.short()))
         .hint("`nearcrawl status` says how others reach this daemon, and `nearcrawl members` who is silent")
 }
 

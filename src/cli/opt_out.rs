@@ -153,7 +153,7 @@ async fn say_to_member(member: &str, key: OptOutKey, stops: bool) -> Result<OptO
             let unread = |_| CommandError::new(Exit::Unavailable, format!("the member at {member} answers what cannot be read"));
             Ok(printable(serde_json::from_str(&said).map_err(unread)?))
         }
-        // Whom it names is not asked by itself: where that leads is its word alone.
+        // Whom it names is not asked by itself: where that leads, only it says.
         Ok(PublicResponse::Refused(why)) => {
             let command = command_there(&why, &key, stops);
             let error = unavailable(refused(member, PublicResponse::Refused(why)));
@@ -199,7 +199,7 @@ async fn of_member(member: &str) -> Result<Vec<OptOutView>, CommandError> {
     let reader = Reader::connect(&ReaderConfig::default(), member.trim(), MEMBER_TIMEOUT).await;
     let mut reader = reader.map_err(|why| unavailable(no_answer(member, &why)))?;
     let (mut all, mut after): (Vec<OptOutView>, Option<OptOutKey>) = (Vec::new(), None);
-    // One that names more than a member keeps, or goes to and fro, is not followed for ever.
+    // One that names more than a member keeps, or goes back and forth, is not followed for ever.
     for part in 0.. {
         let (views, next) = match reader.ask(PublicRequest::OptOuts { after: after.clone() }).await {
             Ok(PublicResponse::OptOuts { views, next }) => (views, next),

@@ -6,10 +6,10 @@ use super::error::{CommandError, Exit};
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::ffi::OsString;
 
-/// Commands that were renamed: the name until version 0.1.0, and the name now.
+/// Commands that were renamed: the name until commit 3107d04, and the name now.
 const COMMANDS: &[(&str, &str)] = &[("peers", "members")];
 
-/// Options that were renamed: the command, the name until version 0.1.0, and the name now.
+/// Options that were renamed: the command, the name until commit 3107d04, and the name now.
 const OPTIONS: &[(&str, &str, &str)] = &[
     ("crawl", "--delay", "--min-delay"),
     ("crawl", "--price", "--yield-price"),
@@ -17,7 +17,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("results", "--peer", "--member"),
 ];
 
-/// What to say of a command line that clap did not take, if version 0.1.0 would have taken it.
+/// What to say of a command line that clap did not take, if commit 3107d04 would have taken it.
 pub(super) fn told(arguments: &[OsString], error: &Error) -> Option<CommandError> {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => Some(name.as_str()),

@@ -92,7 +92,7 @@ impl Changes {
 
     fn of_state(&mut self, view: &View<'_>, now: Instant) -> Option<String> {
         let doing = view.activity();
-        // Between requests there are pauses: that is no news.
+        // Between requests there are pauses: that is no change.
         let state = if doing.state() == State::Waiting { State::Fetching } else { doing.state() };
         let rest = if let Activity::Resting(rest) = &doing { Some(std::mem::discriminant(rest)) } else { None };
         match self.doing {
@@ -110,7 +110,7 @@ impl Changes {
 fn gone(who: &str, how: Option<Parting>) -> String {
     match how {
         Some(Parting::Left) => format!("{who} has left the swarm"),
-        Some(Parting::Excluded) => format!("{who} may be a member no more"),
+        Some(Parting::Excluded) => format!("{who} is not admitted as a member any more"),
         Some(Parting::Dead) => format!("{who} is dead: it did not answer for too long"),
         None => format!("{who} is no member any more"),
     }

@@ -112,7 +112,7 @@ pub enum RowsAsker {
     Here(Reply<Result<ServerRows, String>>),
 }
 
-/// All executor of one node, and the ways by which their answers come back.
+/// The executor of one node, and the channels by which answers come back.
 pub struct Executor {
     web: WebClients,
     /// Addresses of our own that the configuration does not have.
@@ -149,7 +149,7 @@ pub struct Executor {
 
 /// What the loop listens to.
 pub struct Inbox {
-    /// Facts from executor.
+    /// Events from the executor.
     pub events: mpsc::Receiver<Event>,
     /// Answers of the store, or its failure.
     pub outcomes: mpsc::Receiver<(store_queue::Outcome, store_queue::Turn)>,

@@ -24,7 +24,7 @@ impl FaultInjection {
         FaultInjection { die_at: named("NEARCRAWL_DIE_AT"), freeze_at: named("NEARCRAWL_FREEZE_AT") }
     }
 
-    /// Ends the process without a word if a move has come to that step, or stops it.
+    /// Ends the process at once if a move has come to that step, or stops it.
     pub fn strike(&mut self, crawler: &Crawler) {
         let at = |step: Option<Stage>| step.is_some_and(|step| crawler.view().stages().any(|stage| stage == step));
         if at(self.die_at) {

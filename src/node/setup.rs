@@ -282,7 +282,7 @@ pub fn settings(config: &Config, joins: bool) -> Settings {
     }
 }
 
-/// A crawler that wakes up with what it remembers.
+/// A crawler that starts with what was stored.
 pub fn crawler(
     identity: &NodeIdentity,
     persisted: &PersistedState,

@@ -149,7 +149,7 @@ impl Stage {
         self.swarm.daemons.iter().position(|daemon| daemon.access_point == owner).expect("a daemon of the swarm")
     }
 
-    /// The subnets with servers that no daemon lives in itself.
+    /// The subnets with servers that no daemon is in itself.
     async fn movable(&self) -> Vec<Subnet> {
         let claims = self.swarm.ownership(0).await.into_iter();
         let movable = claims.filter(|claim| claim.reason != ClaimReason::OwnSubnet && self.subnets.contains(&claim.subnet));

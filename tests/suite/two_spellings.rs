@@ -34,7 +34,7 @@ async fn two_access_points_name_the_same_tree_for_a_site_with_and_without_www() 
     let ground = Ground::claim();
     let places = Places::new(ground.net, 12, 7);
     let hosts = ["www.museum.ke.test", "museum.ke.test", "shop.museum.ke.test"];
-    // Each lives in a subnet of its own, far from the others.
+    // Each is in a subnet of its own, far from the others.
     let names = hosts.iter().zip(places.lands.iter().step_by(5));
     let names = names.map(|(host, land)| {
         let std::net::IpAddr::V4(first) = land.subnet.first() else { unreachable!("places are IPv4") };

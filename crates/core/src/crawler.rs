@@ -62,12 +62,12 @@ pub struct Crawler {
 }
 
 impl Crawler {
-    /// Wakes up: remembers its claims, asks for the journals of what it owns, claims its own subnet when it may.
+    /// Starts: restores its claims, asks for the journals of what it owns, claims its own subnet when it may.
     pub fn new(identity: Identity, settings: Settings, hierarchy: Arc<Hierarchy>, now: Now) -> Crawler {
         let me = AccessPoint(identity.key.verifying_key().to_bytes());
         let member = Member::new(me, identity.incarnation, identity.addresses);
         let networks = Networks::new(me, settings.roster.singly.clone());
-        // Each life counts its sites anew; the incarnation keeps their fingerprints apart from those of the lives before.
+        // Each process counts its sites anew; the incarnation keeps their fingerprints apart from those of the processes before.
         let handoff_scope = identity.incarnation << 32;
         let mut crawler = Crawler {
             membership: Membership::new(

@@ -59,7 +59,7 @@ pub enum Event {
     Tick,
     /// Whether the disk has room for more.
     Room(DiskRoom),
-    /// Why the operator lets nothing be asked of any server from now on; none if he does.
+    /// Why the operator lets nothing be asked of any server from now on; none if requests are allowed.
     Rest(Option<Rest>),
     /// What its operator's limits leave for the next while.
     Outlook(Outlook),
@@ -96,7 +96,7 @@ pub enum Event {
     Connected {
         /// The member.
         access_point: AccessPoint,
-        /// Its life's number.
+        /// The number of its process.
         incarnation: u64,
         /// Where it can be reached, as it says.
         addresses: Vec<String>,
@@ -617,7 +617,7 @@ pub enum StoreCommand {
         /// What it says.
         bytes: Vec<u8>,
     },
-    /// Store a page of the book of contacts; it replaces the page before.
+    /// Store a page of the record of contacts; it replaces the page before.
     KeepContacts {
         /// Its number, below [`crate::delegation::contacts::PAGES`].
         page: u8,
@@ -625,7 +625,7 @@ pub enum StoreCommand {
         bytes: Vec<u8>,
     },
     /// Store rows for another owner, then say how far we have them with [`Event::RowsKept`]. A row that differs from the stored one
-    /// replaces it and all behind it: the present owner's word holds.
+    /// replaces it and all behind it: the present owner's statement holds.
     KeepRows {
         /// Whom to answer.
         ticket: Ticket,

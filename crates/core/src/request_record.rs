@@ -1,7 +1,7 @@
 //! Record of the requests of a member: what is added to it, what it covers, when it is over, and what of a copy is kept.
 //!
 //! It is kept in hours ([`RequestHour`]), for 30 days. An hour is final when all requests that began in it have ended. What is covered goes
-//! on across a restart if the process before ended in good order; after a kill it begins anew, for what was under way then was not added.
+//! on across a restart if the process before ended cleanly; after a kill it begins anew, for what was under way then was not added.
 //! `record_deliveries` decides which copies are sent to whom.
 
 use nearcrawl_model::{
@@ -55,7 +55,7 @@ pub struct RecordIndex {
     pub asked: Spans,
     /// The bytes of each hour that is stored here.
     pub hours: BTreeMap<u32, u32>,
-    /// Of our own: from which five minutes on it goes on after an end in good order; none while a process runs, and after a kill.
+    /// Of our own: from which five minutes on it goes on after a clean end; none while a process runs, and after a kill.
     pub goes_on: Option<u32>,
     /// The mark of each hour: of our own of what is stored, of a copy of what its owner sent last. Earlier builds stored none.
     pub marks: BTreeMap<u32, u64>,
@@ -222,7 +222,7 @@ pub struct Due {
 }
 
 impl OpenHours {
-    /// At a start; `goes_on` is from when on, if the process before ended in good order.
+    /// At a start; `goes_on` is from when on, if the process before ended cleanly.
     pub fn begin(now: WallTime, goes_on: Option<u32>) -> OpenHours {
         let next = slot_of(now).saturating_add(1);
         let known_from = goes_on.map_or(next, |slot| if slot < next { slot } else { slot.saturating_add(1) });
@@ -383,7 +383,7 @@ mod tests {
         store(&mut open, &mut index, &mut disk, at(1_600));
         assert_eq!(verdict(&index, &disk, 200, 300), Verdict::Unknown);
         assert_eq!(verdict(&index, &disk, 1_510, 1_580), Verdict::No);
-        // It ends in good order, and begins again a day later. What was being stored then is stored in any case.
+        // It ends cleanly, and begins again a day later. What was being stored then is stored in any case.
         open.add(&asked(1_595), at(1_600));
         read(&mut open, &disk);
         open.due(at(1_600));

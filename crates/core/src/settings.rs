@@ -85,7 +85,7 @@ impl Default for NewHostLimits {
     }
 }
 
-/// Who this access point is, and what it remembers of its last life.
+/// Who this access point is, and what it remembers of its previous process.
 pub struct Identity {
     /// Signs its claims.
     pub key: SigningKey,
@@ -105,7 +105,7 @@ pub struct Identity {
     pub sole: bool,
     /// The database that the state is in: another number after the loss of a disk.
     pub store: StoreId,
-    /// The pages of the book of contacts, as [`StoreCommand::KeepContacts`] had them stored.
+    /// The pages of the record of contacts, as [`StoreCommand::KeepContacts`] had them stored.
     pub contacts: Vec<Vec<u8>>,
     /// The surveys, as [`StoreCommand::StoreSurvey`] had them stored.
     pub surveys: Vec<Vec<u8>>,

@@ -11,7 +11,7 @@ pub const TICK: Millis = 100;
 
 /// One row of the table.
 pub(crate) struct Timer {
-    /// Whose it is, as the rooms are called.
+    /// The machine that it belongs to, by the name of its directory.
     machine: &'static str,
     /// What it does.
     what: &'static str,
@@ -71,7 +71,7 @@ pub(crate) const TIMERS: &[Timer] = &[
     timer("opt_out", "looks for proofs of opt-outs; compares what is said of them with other members", SECOND, Crawler::tick_opt_outs),
     timer("voting", "forgets accepted claims that every member knows", MINUTE, Crawler::tidy_votes),
     timer("delegation", "forgets rests and reservations that are over", MINUTE, |c| c.delegation.tidy(&c.context)),
-    timer("delegation", "stores changed pages of the book of contacts", 1, |c| c.delegation.keep_contacts(&mut c.context)),
+    timer("delegation", "stores changed pages of the record of contacts", 1, |c| c.delegation.keep_contacts(&mut c.context)),
     timer("shutdown", "looks whether everything is done before it leaves or stops", 1, Crawler::tick_shutdown),
 ];
 

@@ -68,7 +68,7 @@ impl<F: FnMut(&[u8])> Out<F> {
     }
 }
 
-/// Writes the content of a hierarchy, piece by piece: all that decides where an address lives and what is known of it.
+/// Writes the content of a hierarchy, piece by piece: all that decides where an address lies and what is known of it.
 pub(super) fn encode(view: &View, sink: impl FnMut(&[u8])) {
     let mut out = Out { buffer: Vec::with_capacity(ENOUGH), sink };
     out.number(view.registries.len() as u64);

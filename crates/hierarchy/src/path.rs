@@ -10,7 +10,7 @@ use std::{fmt, net::IpAddr};
 pub struct Path<'a> {
     /// The address asked for.
     pub address: IpAddr,
-    /// The subnet it lives in.
+    /// The subnet it lies in.
     pub subnet: Subnet,
     /// The levels, if a registered block covers it; without, the subnet is implicit.
     pub registered: Option<Registered<'a>>,

@@ -1,4 +1,4 @@
-//! Verifies an image in one walk: the tree is nested, sorted and disjoint, and every table says what the content says.
+//! Verifies an image in one pass: the tree is nested, sorted and disjoint, and every table says what the content says.
 //!
 //! Nothing is sorted again. That siblings are disjoint, wherever they stand in the tree, and that the look-up tables are right
 //! follows from counting: each segment must lie within its owner, segments follow one another, and each owner must have as many

@@ -137,7 +137,7 @@ impl View {
         let start = if organisation == 0 { 0 } else { ends[organisation - 1][1] as usize };
         let [id, name] = ends[organisation].map(|end| end as usize);
         let texts = self.section(Texts);
-        // Checked at opening; bytes that changed since under a broken promise are no reason to panic.
+        // Checked at opening; bytes that changed since are no reason to panic.
         let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
         (text(&texts[start..id]), text(&texts[id..name]))
     }

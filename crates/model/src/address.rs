@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
-/// The ports that web servers are expected on; others are refused, so that no member can be made to knock at mail or SSH.
+/// The ports that web servers are expected on; others are refused, so that no member can be made to connect to mail or SSH servers.
 pub(crate) const WEB_PORTS: [u16; 4] = [80, 443, 8080, 8443];
 
 /// Why an address may not be contacted. The classes are counted one by one.
@@ -36,7 +36,7 @@ pub enum AddressError {
     /// A cloud's service for its own machines at an otherwise ordinary address.
     #[error("a cloud's internal service")]
     Metadata,
-    /// IETF protocol assignments: no web server lives there.
+    /// IETF protocol assignments: no web server is there.
     #[error("an address assigned to a protocol")]
     Protocol,
     /// Addresses for documentation.
@@ -92,7 +92,7 @@ impl AddressError {
     }
 }
 
-/// An IPv6 network of one customer, or one of his local networks, is this long; machines in it are neighbours.
+/// An IPv6 network of one customer, or one of its local networks, is this long; machines in it are neighbours.
 const LOCAL_V6: u8 = 64;
 
 /// No local network is larger; that of a tunnel's interface may be all of IPv6.
@@ -175,7 +175,7 @@ pub struct AddressPolicy {
     pub ports: Vec<u16>,
 }
 
-/// Ranges that the operator denies. Clones are one list, which he may change while it is in use.
+/// Ranges that the operator denies. Clones are one list, which may change while it is in use.
 #[derive(Clone, Debug, Default)]
 pub struct DeniedRanges(Arc<RwLock<Vec<IpNetwork>>>);
 
@@ -258,7 +258,7 @@ impl AddressPolicy {
 }
 
 /// The network of an address, as it is usually given to one customer whole: its /24, or its /48. An IPv6 address that carries an IPv4
-/// address is in the network of that one, because whoever has the one gets the other for nothing.
+/// address is in the network of that one, because whoever has the one gets the other at no cost.
 pub fn network_of(address: IpAddr) -> Subnet {
     let address = address.to_canonical();
     match (address, carried(address)) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use utoipa::ToSchema;
 
-/// Why nothing is asked of any server, by its operator's word.
+/// Why nothing is asked of any server, by order of its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// The operator said so.

@@ -201,7 +201,7 @@ pub struct FrontPage {
     pub script: Option<String>,
     /// The character encoding that it is read by.
     pub charset: Option<String>,
-    /// The program that made it, by its own word.
+    /// The program that made it, as the page declares.
     pub generator: Option<String>,
     /// Its title.
     pub title: Option<String>,
@@ -300,7 +300,7 @@ pub struct ServerFacts {
     pub script: Option<String>,
     /// The character encoding of its front page, as detected.
     pub charset: Option<String>,
-    /// The program that made its front page, by the page's own word.
+    /// The program that made its front page, as the page declares.
     pub generator: Option<String>,
     /// The title of its front page.
     pub title: Option<String>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The longest `ETag` or `Last-Modified` that is kept, in bytes; a longer one is as good as none.
+/// The longest `ETag` or `Last-Modified` that is kept, in bytes; a longer one counts as none.
 pub const MAX_VALIDATOR: usize = 200;
 
 /// What a server said about the version of a page that it sent, as it said it: the next request names it (RFC 9110 §8.8).
@@ -43,7 +43,7 @@ pub enum Change {
 }
 
 /// A number that two bodies share only if they are the same, but for one chance in 2^64: by folded multiplications, because it is
-/// taken of every page and its only enemy is chance.
+/// taken of every page and only accidental collisions matter.
 pub fn content_of(body: &[u8]) -> u64 {
     const SEEDS: [u64; 4] = [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0xd6e8_feb8_6659_fd93];
     let fold = |a: u64, b: u64| {

@@ -100,7 +100,7 @@ impl Serialize for WallTime {
     }
 }
 
-/// How a moment may be written in JSON. Version 0.1.0 wrote the number.
+/// How a moment may be written in JSON. Commit 3107d04 wrote the number.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {

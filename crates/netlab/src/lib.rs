@@ -1,7 +1,7 @@
 //! A virtual network for tests, in which each node is a network namespace.
 //!
-//! What a node sends passes through this process, which delays it, loses it, or drops it where the network is parted. Real programs run in
-//! it with real sockets.
+//! What a node sends passes through this process, which delays it, loses it, or drops it where the network is partitioned. Real programs
+//! run in it with real sockets.
 //!
 //! A namespace has no interface but `lo` and a TUN device that this process holds, so nothing leaves the machine. Namespaces have no
 //! names: the kernel removes them when the last process in them has ended. Root, `/dev/net/tun` and the command `ip` are needed, and `nft`

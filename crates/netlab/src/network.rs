@@ -1,4 +1,4 @@
-//! Fate of a packet: where it goes, how long it takes, whether it is lost.
+//! Path of a packet: where it goes, how long it takes, whether it is lost.
 //!
 //! Pure: time is an argument, chance has a seed.
 
@@ -40,7 +40,7 @@ pub struct Plan {
 pub enum Dropped {
     /// It is not IPv4, or from or to an address of nobody here.
     NoRoute,
-    /// The network is parted between the two nodes.
+    /// The network is partitioned between the two nodes.
     Parted,
     /// By chance.
     Lost,

@@ -117,7 +117,7 @@ fn advertised(config: &Config) -> Finding {
 /// Where no daemon runs: a member is asked to connect to here, where this program listens for that moment.
 pub(super) async fn tried(config: &Config, checked: Option<&StartChecks>, is_free: bool) -> Vec<Finding> {
     if config.swarm.listen.is_empty() {
-        return vec![Finding::new(CHECK, State::Warning, "it waits for nobody: it can only connect to others").by("swarm.listen")];
+        return vec![Finding::new(CHECK, State::Warning, "it listens nowhere: it can only connect to others").by("swarm.listen")];
     }
     if !config.swarm.advertise.is_empty() {
         return vec![advertised(config)];

@@ -41,7 +41,7 @@ impl Progress {
         }
     }
 
-    /// The last words, on standard error: rows may be on standard output.
+    /// The last message, on standard error: rows may be on standard output.
     pub fn finish(self, missing: &[String], left_out: &[String]) -> Result<String, CommandError> {
         let start = if self.is_drawn { "\r" } else { "" };
         let seconds = self.begun.elapsed().as_secs_f64();

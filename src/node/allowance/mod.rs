@@ -63,7 +63,7 @@ pub struct OperatorAllowance {
     memory: MemoryLimit,
     disk: DiskLimit,
     line: MeteredLine,
-    /// Whether subnets are given away before a long rest, or in one that is not foretold.
+    /// Whether subnets are given away before a long rest, or in one that was not known in advance.
     departs: bool,
     rate: Option<u64>,
     telling: Telling,
@@ -329,7 +329,7 @@ impl OperatorAllowance {
         self.seen = moved;
         self.swarm.look(clock);
         let rest = self.allowance.rest(wall);
-        // An operator's pause is told first: only its end is in his hands.
+        // An operator's pause is told first: only its end is up to the operator.
         let metered = self.line.interface().filter(|_| !matches!(rest, Some(Rest::Paused { .. })));
         metered.map(|interface| Rest::Metered { interface: interface.to_owned() }).or(rest)
     }

@@ -400,7 +400,7 @@ pub async fn leave(State(context): State<Context>) -> Result<Json<LeaveView>, Re
     Ok(Json(context.queries.ask(Query::Leave).await?))
 }
 
-/// The body of an operator's word that members will not come back.
+/// The body of an operator's declaration that members will not come back.
 #[derive(Deserialize, ToSchema)]
 pub struct DeclareLostBody {
     /// Their peer ids.
@@ -437,7 +437,7 @@ pub struct MeasureBody {
     bytes: u64,
 }
 
-/// Measures the connection to a member: pieces of the hierarchy's file are fetched from it and thrown away, for at most 8 s. They count
+/// Measures the connection to a member: pieces of the hierarchy's file are fetched from it and discarded, for at most 8 s. They count
 /// towards the budgets of both.
 #[utoipa::path(post, path = "/api/measure", request_body = MeasureBody,
     responses((status = 200, body = MeasuredTransfer), (status = 400, body = ErrorView), (status = 415, body = ErrorView),

@@ -2,7 +2,7 @@
 //!
 //! The error for an old key gives the new one.
 
-/// The keys that were renamed, as (section, name until version 0.1.0, name now).
+/// The keys that were renamed, as (section, name until commit 3107d04, name now).
 pub(super) const RENAMED: &[(&str, &str, &str)] = &[
     ("swarm", "most_peers", "max_connected"),
     ("crawl", "pages_per_run", "max_pages_per_run"),

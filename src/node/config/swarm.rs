@@ -88,7 +88,7 @@ fn name(value: &DeValue<'_>) -> Parsed<Option<MemberName>> {
     }
 }
 
-/// Who may read. `nobody` was a value until version 0.1.0 and kept out the same as `members`.
+/// Who may read. `nobody` was a value until commit 3107d04 and kept out the same as `members`.
 fn readers(value: &DeValue<'_>) -> Parsed<Readers> {
     if value.as_str() == Some("nobody") {
         return Err("write \"members\": members are told of each other's records in any case, and nobody else is".to_owned());

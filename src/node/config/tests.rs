@@ -166,7 +166,7 @@ fn each_procedure_of_delegation_can_be_chosen() {
     );
 }
 
-/// The example that was packaged with version 0.1.0, its keys switched on (but for `hierarchy.snapshot`, which excludes another).
+/// The example that was packaged at commit 3107d04, its keys switched on (but for `hierarchy.snapshot`, which excludes another).
 const EXAMPLE_OF_0_1_0: &str = include_str!("../../../tests/data/config/0.1.0.toml");
 
 /// Another value than the default for each key that was renamed, under the name of now.

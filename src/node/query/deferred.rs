@@ -23,7 +23,7 @@ const PROOF_TIMEOUT: Duration = Duration::from_secs(9);
 /// How often is looked whether the waiting queries wait for the store, which nothing announces.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
-/// Questions that wait for a steward's word.
+/// Questions that wait for a steward's answer.
 #[derive(Default)]
 pub struct DeferredQueries {
     waiting: Vec<(Subject, Reply<WhyView>, Instant)>,
@@ -108,7 +108,8 @@ impl DeferredQueries {
         (waiting != [0; 5]).then(|| Instant::now() + LOOK_EVERY)
     }
 
-    /// Takes out what can be answered by now, and what has waited long enough; all of them if the steward's word is not taken in at present.
+    /// Takes out what can be answered by now, and what has waited long enough; all of them if the steward's answer is not taken in at
+    /// present.
     pub fn settled(&mut self, crawler: &Crawler, policy: &AddressPolicy, is_gated: bool) -> Vec<(Subject, Reply<WhyView>)> {
         let now = Instant::now();
         let is_over = |(subject, _, until): &mut (Subject, Reply<WhyView>, Instant)| {

@@ -141,7 +141,7 @@ pub enum Action {
         /// Where the answer goes.
         reply: Reply<Result<WhyView, String>>,
     },
-    /// Fetch bytes from a member and throw them away.
+    /// Fetch bytes from a member and discard them.
     Measure {
         /// The member.
         of: AccessPoint,

@@ -61,7 +61,7 @@ pub struct Acquaintances {
 }
 
 impl Acquaintances {
-    /// At a start, with what is stored. What cannot be read is as good as nothing.
+    /// At a start, with what is stored. What cannot be read counts as absent.
     pub fn begin(stored: Option<&[u8]>) -> Acquaintances {
         let known = stored.and_then(|bytes| serde_json::from_slice::<Vec<(AccessPoint, Known)>>(bytes).ok());
         Acquaintances { known: known.into_iter().flatten().take(MAX_KNOWN).collect(), ..Acquaintances::default() }

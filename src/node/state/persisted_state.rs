@@ -71,7 +71,7 @@ pub struct PersistedState {
     pub sole: bool,
     /// What concerns votes: keys and values.
     pub voting: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The pages of the book of contacts.
+    /// The pages of the record of contacts.
     pub contacts: Vec<Vec<u8>>,
     /// The surveys.
     pub surveys: Vec<Vec<u8>>,
@@ -173,7 +173,7 @@ pub async fn keep_members(store: &Store, members: &BTreeSet<AccessPoint>, addres
     put(store, ADDRESSES, &addresses).await
 }
 
-/// Stores how much of the operator's allowance is used, and whether he paused the daemon.
+/// Stores how much of the operator's allowance is used, and whether the daemon is paused.
 pub async fn keep_allowance(store: &Store, kept: &AllKept) -> Result<(), NodeError> {
     if let Some(crawl) = &kept.crawl {
         put(store, ALLOWANCE, crawl).await?;
@@ -222,7 +222,7 @@ pub fn extend_seeds(seeds: &mut Vec<PageUrl>, named: &[PageUrl], refused: impl F
 }
 
 async fn get<T: DeserializeOwned>(store: &Store, name: &str) -> Result<Option<T>, NodeError> {
-    // A value that cannot be read is as good as none: all of them can be found out again.
+    // A value that cannot be read counts as none: all of them can be found out again.
     Ok(store.meta_get(name).await?.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
 }
 

@@ -274,7 +274,7 @@ pub fn admissions_page(page: u8) -> String {
     format!("admissions-{page:02x}")
 }
 
-/// Where a page of the book of contacts is stored.
+/// Where a page of the record of contacts is stored.
 pub fn contacts_page(page: u8) -> String {
     format!("contacts-{page:02x}")
 }

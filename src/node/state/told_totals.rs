@@ -48,7 +48,7 @@ pub struct ToldTotals {
 }
 
 impl ToldTotals {
-    /// At a start, with what is stored. What cannot be read is as good as nothing.
+    /// At a start, with what is stored. What cannot be read counts as absent.
     pub fn begin(stored: Option<&[u8]>, now: Now) -> ToldTotals {
         let told = stored.and_then(|bytes| serde_json::from_slice::<Told>(bytes).ok());
         let aged = told.map(|told| (told.age(now), told));

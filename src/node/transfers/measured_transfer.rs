@@ -1,6 +1,6 @@
 //! Measures how many bytes a second come from a member.
 //!
-//! Pieces of the hierarchy's file, which every member has, are fetched from it and thrown away.
+//! Pieces of the hierarchy's file, which every member has, are fetched from it and discarded.
 
 use crate::node::{
     query::MeasureError,

@@ -88,7 +88,7 @@ impl std::fmt::Display for CorpusMissing {
 pub struct CorpusHost {
     /// Its name.
     pub name: Host,
-    /// Where it lives.
+    /// Where it is.
     pub address: Ipv4Addr,
     /// Which package it serves, by its number.
     package: usize,

@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// One of them is gone without a word. What it held goes to those who measured it, too, the nearest first, and nobody probes again.
+    /// One of them is gone without notice. What it held goes to those who measured it, too, the nearest first, and nobody probes again.
     async fn deputies_take_over(&mut self, before: &Outcome) {
         let count = |index: &usize| before.held_by(self.places.points[*index].address).len();
         // Not the first, whom the others were told to ask; of the others the one with the most to take over.

@@ -76,7 +76,7 @@ pub(crate) struct Admissions {
 
 /// At the start, and as time passes.
 impl Admissions {
-    /// Those that were stored in a life before, and the certificate that people gave this access point.
+    /// Those that were stored by a previous process, and the certificate that people gave this access point.
     pub(crate) fn wake(&mut self, cx: &mut Context, pages: &[Vec<u8>], own: Option<SignedAdmission>) {
         let Some(root) = cx.settings.admission.swarm else { return self.take_effect(cx, &[]) };
         for signed in pages.iter().filter_map(|page| postcard::from_bytes::<Vec<SignedAdmission>>(page).ok()).flatten() {

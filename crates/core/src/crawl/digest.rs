@@ -65,7 +65,7 @@ pub(super) struct Request {
     pub(super) first_byte_us: Option<u32>,
     pub(super) wire_bytes: u64,
     pub(super) retry_after: Option<Millis>,
-    /// The server's software, if that is news.
+    /// The server's software, if that is new.
     pub(super) software: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! One fetch: request, response, extracted links.
 //!
-//! A visit goes through four steps: the front hands out an address's token → the site says what to ask → the answer comes back and the
+//! A visit goes through four steps: the scheduler hands out an address's token → the site says what to ask → the answer comes back and the
 //! address rests → the seen set says which links are new; only then the visit is a journal entry and the site may be asked again.
 
 use super::{
@@ -47,7 +47,7 @@ pub(crate) enum Turn {
     Over,
 }
 
-/// An answer, taken off its server's hands.
+/// An answer that its server has given.
 #[derive(Debug)]
 pub(crate) struct Answered {
     returned: Returned,
@@ -237,7 +237,7 @@ impl Crawl {
         }
     }
 
-    /// What an answer says of its server besides its pages is written down if it is news.
+    /// What an answer says of its server besides its pages is written down if it is new.
     fn learn(&mut self, cx: &mut Context, replication: &mut Replication, host: &Host, report: &FetchReport) {
         let Some(site) = self.sites.get(host) else { return };
         let facts = site.news(report, &vantage(cx));

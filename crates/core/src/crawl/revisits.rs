@@ -143,7 +143,7 @@ pub(super) fn due(cx: &Context, sites: &Sites, ahead: impl Fn(Millis) -> Millis,
 /// A part of a tree is opened some time after its home, whose time it is that counts: it may be led to after so much less than the whole one.
 const SOONER: u64 = 4;
 
-/// The highest number that the first run of a part of a tree may have here: it is the word of another member.
+/// The highest number that the first run of a part of a tree may have here: it was sent by another member.
 pub(super) const MAX_FIRST: u32 = 1 << 24;
 
 /// Whether others of its tree may have come to this run since a site's present one began: nobody has servers visited again before it is due.

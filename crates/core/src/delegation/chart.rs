@@ -23,7 +23,7 @@ const DOUBT: f32 = 1.0;
 /// A correction is at most this factor (e to the power of one), for a single wrong address must not bend the map.
 const MAX_CORRECTION: f32 = 1.0;
 
-/// Standard deviation of the logarithm of a round-trip time foretold from a place, and from an access point: how much routes vary.
+/// Standard deviation of the logarithm of a round-trip time predicted from a place, and from an access point: how much routes vary.
 const ROUTES_FROM_PLACE: f32 = 0.15;
 const ROUTES_FROM_ACCESS_POINT: f32 = 0.15;
 
@@ -55,7 +55,7 @@ const MIN_SPREAD: f32 = 0.03;
 /// Degrees of freedom of Student's distribution, by which answers are judged: one absurd answer cannot rule out all places.
 const TAIL: f32 = 4.0;
 
-/// Guesses less likely than this, and those beyond a number, are not worth the computing.
+/// Guesses less likely than this, and those beyond a number, are not worth computing.
 const MIN_WEIGHT: f32 = 1e-4;
 const MAX_GUESSES: usize = 96;
 
@@ -267,7 +267,7 @@ impl Chart {
     }
 
     /// What the access points in `open` would measure of a subnet that gave these answers (access point, milliseconds) and was so
-    /// likely to be at each landmark before; and which of them are worth a thought: indices into `open`, the columns of the guesses.
+    /// likely to be at each landmark before; and which of them are considered: indices into `open`, the columns of the guesses.
     pub(crate) fn hypotheses(&self, prior: Vec<f32>, answers: &[(usize, f32)], open: &[usize]) -> (Vec<usize>, Hypotheses) {
         let after = self.after(prior, answers);
         let mut likely: Vec<(usize, f32)> = after.into_iter().enumerate().filter(|(_, weight)| *weight > MIN_WEIGHT).collect();
@@ -329,7 +329,7 @@ impl Chart {
     }
 }
 
-/// What is foretold (logarithm, spread), kept within bounds.
+/// What is predicted (logarithm, spread), kept within bounds.
 fn keep((expected, spread): (f32, f32), (low, high): (f32, f32)) -> (f32, f32) {
     (expected.clamp(low, high), spread.min((SPREAD_WITHIN_BOUNDS * (high - low)).max(MIN_SPREAD)))
 }

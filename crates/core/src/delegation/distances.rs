@@ -110,7 +110,7 @@ impl MemberDistances {
     fn update(&mut self, cx: &Context, knowledge: &mut Knowledge, to: AccessPoint) {
         let Some(rtt_us) = self.round_trip(to) else { return };
         let known = self.mine.get(&to).copied();
-        // A little less again and again is no news, and below a millisecond nothing hangs on it.
+        // A little less again and again changes nothing, and below a millisecond nothing depends on it.
         if known.is_none_or(|known| rtt_us < known.saturating_sub(NEWS_US.max(known / 8))) {
             self.changed = true;
         }

@@ -26,7 +26,7 @@ const MIN_EVERYWHERE: u32 = 3;
 /// So many access points that left are remembered beside those that stay, before all is sorted anew.
 const MAX_GONE: usize = 64;
 
-/// A round-trip time that is less than this share of the known one is news.
+/// A round-trip time that is less than this share of the known one counts as new.
 const NEWS: f32 = 0.9;
 
 #[derive(Clone, Debug)]
@@ -231,7 +231,7 @@ impl Knowledge {
     }
 
     /// What the access points in `open` would measure of a subnet that gave these answers (access point, milliseconds); columns are
-    /// indices into `open` of those that are worth a thought.
+    /// indices into `open` of those that are considered.
     pub(super) fn hypotheses(
         &self,
         hierarchy: &Hierarchy,

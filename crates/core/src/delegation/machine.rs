@@ -34,7 +34,7 @@ pub(crate) const MAX_RESTS: usize = 100_000;
 
 /// What happens.
 impl Delegation {
-    /// Wakes up with the book of contacts of the last life. We are where our address is.
+    /// Starts with the record of contacts of the previous process. We are where our address is.
     pub(crate) fn wake(&mut self, cx: &Context, contacts: &[Vec<u8>]) {
         self.prober.recall(cx, contacts);
         self.distances.introduce_me(cx, &mut self.knowledge);
@@ -247,7 +247,7 @@ impl Delegation {
         &self.reservations
     }
 
-    /// Our prober, with the book of contacts.
+    /// Our prober, with the record of contacts.
     pub(crate) fn prober(&self) -> &Prober {
         &self.prober
     }

@@ -217,7 +217,7 @@ impl Plane {
     }
 
     /// What the access points in `open` would measure of a subnet that gave these answers (access point, milliseconds), and which
-    /// of them are worth a thought: indices into `open`, the columns of the guesses.
+    /// of them are considered: indices into `open`, the columns of the guesses.
     pub(crate) fn hypotheses(&self, answers: &[(usize, f32)], open: &[usize]) -> (Vec<usize>, Hypotheses) {
         let points = self.points(answers);
         // Points of a circle stand for the arc around them.

@@ -63,7 +63,7 @@ pub(super) fn open_chain(cx: &Context, members: &Membership, subnet: Subnet, sig
 }
 
 impl Prober {
-    /// Takes in the pages of the book of contacts that the last life stored.
+    /// Takes in the pages of the record of contacts that the previous process stored.
     pub(super) fn recall(&mut self, cx: &Context, pages: &[Vec<u8>]) {
         for page in pages {
             self.contacts.recall(page, cx.now.wall);
@@ -187,7 +187,7 @@ impl Prober {
         None
     }
 
-    /// Books the contacts that these receipts tell of.
+    /// Records the contacts that these receipts tell of.
     pub(super) fn note(&mut self, cx: &Context, members: &Membership, subnet: Subnet, target: &ProbeTarget, signed: Vec<SignedReceipt>) {
         if let Some(chain) = open_chain(cx, members, subnet, &signed) {
             self.contacts.extended(account_of(cx, target), &chain, &signed, cx.now.wall);
@@ -199,7 +199,7 @@ impl Prober {
         self.contacts.chain(&account_of(cx, target))
     }
 
-    /// Has what changed in the book of contacts stored.
+    /// Has what changed in the record of contacts stored.
     pub(super) fn keep_contacts(&mut self, cx: &mut Context) {
         for (page, bytes) in self.contacts.changed_pages() {
             cx.commands.push_back(Command::Store(StoreCommand::KeepContacts { page, bytes }));
@@ -216,7 +216,7 @@ impl Prober {
         !self.running.is_empty()
     }
 
-    /// The book of contacts.
+    /// The record of contacts.
     pub(crate) fn contacts(&self) -> &Contacts {
         &self.contacts
     }

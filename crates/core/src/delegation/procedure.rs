@@ -31,7 +31,7 @@ pub(crate) struct Procedure {
     state: State,
     /// How often it was awarded.
     awards: u32,
-    /// Who was chosen and said no: they are about to leave.
+    /// Who was chosen and declined: they are about to leave.
     unwilling: BTreeSet<AccessPoint>,
     /// Probes that it took.
     probes: u16,

@@ -85,7 +85,7 @@ impl Search {
         Search { procedure, answers: Vec::new() }
     }
 
-    /// Notes what an access point's probe gave; only its first word counts.
+    /// Notes what an access point's probe gave; only its first answer counts.
     pub(crate) fn answer(&mut self, from: AccessPoint, rtt_us: Option<u32>) {
         if self.answers.iter().any(|(who, _)| *who == from) {
             return;

@@ -126,7 +126,7 @@ impl Editions {
         }
     }
 
-    /// What a member says of itself; its last word counts. False if there is no room for one more member's.
+    /// What a member says of itself; its last statement counts. False if there is no room for one more member's.
     pub(crate) fn hear(&mut self, endorsement: Endorsement) -> bool {
         if self.heard.len() >= MAX_HEARD && !self.heard.contains_key(&endorsement.by) {
             return false;

@@ -4,7 +4,8 @@
 //!
 //! * The start number of a member that answers is changed by nothing but its own datagram: whoever hears of a later one asks that member.
 //!   So nobody makes others ignore a member by claiming that it has started once more, at another address.
-//! * What was believed of a member that had not been heard (it was down, or never met) gives way to its own word, also to a lower number.
+//! * What was believed of a member that had not been heard (it was down, or never met) is replaced by its own statement, also to a lower
+//!   number.
 //! * Only members that are known are probed for others, at the addresses that are known of them.
 //! * Whose name is new is asked first. It counts as a member without having been heard, because not everybody reaches everybody, only when
 //!   two others name it, or one does for a while; and there are few of those at a time. So names that never existed neither slow down the
@@ -50,7 +51,7 @@ const MAX_TOLD: usize = 1_024;
 const TOLD_FOR: Millis = 300_000;
 const TOLD_LONG: Millis = 30_000;
 
-/// Start numbers need fewer bits than this. Those above tell how often a member's own word overruled what others had said of it.
+/// Start numbers need fewer bits than this. Those above tell how often a member's own statement overruled what others had said of it.
 const NUMBER_BITS: u32 = 48;
 
 /// Why a datagram was not believed. Nothing has changed.
@@ -67,7 +68,7 @@ pub enum SwimError {
     TooManyMembers,
 }
 
-/// How late in the succession of lives of a member this one is, without what only this access point knows.
+/// How late in the succession of processes of a member this one is, without what only this access point knows.
 fn number(member: &Member) -> (u64, u32) {
     (member.incarnation & ((1 << NUMBER_BITS) - 1), member.renewal)
 }
@@ -206,7 +207,7 @@ struct Told {
 pub(super) struct Hearsay {
     /// The last number that a member gave of itself; of members that the protocol knows.
     words: BTreeMap<AccessPoint, (u64, u32)>,
-    /// How often a member's own word was lower than what others had said of it.
+    /// How often a member's own statement was lower than what others had said of it.
     overruled: BTreeMap<AccessPoint, u16>,
     asked: BTreeMap<AccessPoint, Moment>,
     told: BTreeMap<AccessPoint, Told>,
@@ -295,7 +296,7 @@ impl Hearsay {
         Datagram { header, updates: Some(Vec::new()) }.write(usize::MAX)
     }
 
-    /// What `known` would answer to this datagram of ours, if it is a ping that tells no news.
+    /// What `known` would answer to this datagram of ours, if it is a ping that tells nothing new.
     pub(super) fn answer(ping: &[u8], known: &Update) -> Option<Vec<u8>> {
         let Datagram { header, updates } = Datagram::read(ping).ok()?;
         let Header { src, dst, message: Message::Ping(number), .. } = header else { return None };

@@ -111,7 +111,7 @@ impl Membership {
         Some(bytes)
     }
 
-    /// A member said something directly, be it an answer to us or not. A farewell before that was not its own.
+    /// A member said something directly, be it an answer to us or not. A departure announced before that was not its own.
     pub(crate) fn heard(&mut self, cx: &mut Context, who: AccessPoint, answered: bool) {
         self.swim.heard(cx.now.moment, who, answered);
         self.carry_out(cx);

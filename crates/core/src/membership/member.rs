@@ -9,11 +9,11 @@ pub(crate) const MAX_ADDRESSES: usize = 4;
 /// The longest address, in bytes of its text.
 pub(crate) const MAX_ADDRESS: usize = 128;
 
-/// After so many renewals the incarnation leaps: by 1, 2, 4 and so on, at most so often in a life. A million starts are caught up with.
+/// After so many renewals the incarnation leaps: by 1, 2, 4 and so on, at most so often in a process. A million starts are caught up with.
 const RENEWALS_A_LEAP: u32 = 4;
 const MAX_LEAPS: u32 = 20;
 
-/// An access point in one of its lives.
+/// An access point, in one of its processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "WireMember")]
 pub struct Member {
@@ -21,7 +21,7 @@ pub struct Member {
     pub access_point: AccessPoint,
     /// How often it has started; kept on disk, one more at each start. More if others know more starts than its disk.
     pub incarnation: u64,
-    /// How often it renewed itself within this life: after the others wrongly gave it up, or when its addresses changed.
+    /// How often it renewed itself within this process: after the others wrongly gave it up, or when its addresses changed.
     pub renewal: u32,
     /// Where it can be reached, as multiaddr texts, at most [`MAX_ADDRESSES`]; they spread with the membership itself.
     pub addresses: Vec<String>,
@@ -63,7 +63,7 @@ impl TryFrom<WireMember> for Member {
 }
 
 impl Member {
-    /// A member at the beginning of a life. Addresses that are too long or too many are left out: they could not travel.
+    /// A member at the start of its process. Addresses that are too long or too many are left out: they could not travel.
     pub fn new(access_point: AccessPoint, incarnation: u64, addresses: Vec<String>) -> Member {
         let addresses = addresses.into_iter().filter(|address| address.len() <= MAX_ADDRESS).take(MAX_ADDRESSES).collect();
         Member { access_point, incarnation, renewal: 0, addresses }
@@ -75,7 +75,7 @@ impl foca::Identity for Member {
 
     fn renew(&self) -> Option<Self> {
         // The incarnation is on disk and not ours to count up here: the next start would use the same number again. But who lost its disk
-        // counts from one, and the others know a later life, which no renewal of this one beats: then they call it back again and again.
+        // counts from one, and the others know a later process, which no renewal of this one beats: then they call it back again and again.
         let renewal = self.renewal.wrapping_add(1);
         let leaps = renewal / RENEWALS_A_LEAP;
         let leap = if renewal.is_multiple_of(RENEWALS_A_LEAP) && leaps <= MAX_LEAPS { 1 << (leaps - 1) } else { 0 };

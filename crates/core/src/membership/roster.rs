@@ -70,7 +70,7 @@ const PARTINGS: Millis = 86_400_000;
 /// Members of whom that is known; beyond it the one that parted first is forgotten.
 pub(crate) const MAX_PARTED: usize = 1_024;
 
-/// What a member said before it stopped may arrive so long after its farewell.
+/// What a member said before it stopped may arrive so long after it announced its departure.
 const LAST_WORDS: Millis = 3_000;
 
 /// How a member stands.
@@ -117,7 +117,8 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// A roster at this access point's start. `remembered` are the settled members of its last life ([`Roster::settled`], from disk).
+    /// A roster at this access point's start. `remembered` are the settled members of its previous process ([`Roster::settled`], from
+    /// disk).
     pub(crate) fn new(me: AccessPoint, config: RosterConfig, now: Moment, remembered: &BTreeSet<AccessPoint>) -> Roster {
         let standing = Standing { member_since: now, silent_since: Some(now), from_start: true };
         let others = remembered.iter().filter(|member| **member != me).map(|member| (*member, standing)).collect();
@@ -146,7 +147,7 @@ impl Roster {
         }
     }
 
-    /// A member said good-bye: `leaving` for good (it gave everything back), or stopping for a while.
+    /// A member announced its departure: `leaving` for good (it gave everything back), or stopping for a while.
     pub(crate) fn farewell(&mut self, now: Moment, member: AccessPoint, leaving: bool) {
         if !leaving {
             self.down(now, member);

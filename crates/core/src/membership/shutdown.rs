@@ -1,4 +1,4 @@
-//! Orderly shutdown: finish what is under way, see it stored and copied, release what is held, say good-bye.
+//! Orderly shutdown: finish what is under way, see it stored and copied, release what is held, announce the departure.
 
 use crate::{
     context::Context,
@@ -69,7 +69,7 @@ pub(crate) struct Unfinished {
     pub(crate) voter: bool,
     /// Whether the others need its vote for the list that is better without it.
     pub(crate) needed: bool,
-    /// Whether another process with this key may go on, in whose name a farewell would be said.
+    /// Whether another process with this key may go on, in whose name a departure would be announced.
     pub(crate) copy: bool,
 }
 
@@ -79,7 +79,7 @@ impl Shutdown {
         self.stopped.get_or_insert(now);
     }
 
-    /// People want us to go for good.
+    /// The operator wants us to leave permanently.
     pub(crate) fn leave(&mut self, now: Moment) {
         if !self.leaving {
             self.leaving = true;
@@ -87,12 +87,12 @@ impl Shutdown {
         }
     }
 
-    /// Whether this access point is about to go, for good or not.
+    /// Whether this access point is about to leave, permanently or not.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_draining() || self.leaving
     }
 
-    /// Whether it goes for good.
+    /// Whether it leaves permanently.
     pub(crate) fn is_leaving(&self) -> bool {
         self.leaving
     }
@@ -112,7 +112,7 @@ impl Shutdown {
         self.is_stopping() && !self.finished
     }
 
-    /// On the way out: waits for what is unfinished, has what is held released, says good-bye.
+    /// On the way out: waits for what is unfinished, has what is held released, announces the departure.
     pub(crate) fn tick(&mut self, cx: &mut Context, unfinished: Unfinished, ownership: &Ownership, members: &Membership) {
         if !self.is_waiting() {
             return;

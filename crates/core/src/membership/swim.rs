@@ -48,7 +48,7 @@ pub struct SwimConfig {
     pub announce_every: Millis,
     /// How often those given up are called again, in milliseconds.
     pub recall_every: Millis,
-    /// How often news is spread, in milliseconds.
+    /// How often changes are spread, in milliseconds.
     pub gossip_every: Millis,
     /// After how long a member that is down is forgotten, in milliseconds.
     pub forget_after: Millis,
@@ -134,7 +134,7 @@ pub enum Output {
         /// The datagram.
         bytes: Vec<u8>,
     },
-    /// This member is alive; said again when it comes with a new life or new addresses.
+    /// This member is alive; said again when it comes with a new process or new addresses.
     Up(Member),
     /// This member does not answer, or said that it goes.
     Down(AccessPoint),
@@ -435,7 +435,7 @@ impl Swim {
                     self.next_recall.get_or_insert(now.after(self.config.recall_every));
                     self.outputs.push_back(Output::Down(member.access_point));
                 }
-                // A new life of a member whose last one ended unnoticed; if it is down, there is nothing to say.
+                // A new process of a member whose last one ended unnoticed; if it is down, there is nothing to say.
                 OwnedNotification::Rename(_, member) if self.foca.iter_members().any(|alive| *alive.id() == member) => {
                     self.outputs.push_back(Output::Up(member));
                 }

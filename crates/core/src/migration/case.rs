@@ -1,7 +1,7 @@
 //! The default rule of migration: compares what the subnet takes here with what it would take elsewhere.
 //!
 //! The paper compares a site with its arm mates, and so takes the big for the badly placed. Here a subnet is compared with itself: the
-//! seconds that a unit of its work takes, against those that it would take at a few other access points, as far as probes foretold it,
+//! seconds that a unit of its work takes, against those that it would take at a few other access points, as far as probes predicted it,
 //! relatives suggest it, and its own time there once showed it. Where a move is expected to bring more than it costs, the access is
 //! penalised, otherwise rewarded. What was learnt travels with the subnet; when a change of the network is detected, its variance grows.
 
@@ -25,19 +25,19 @@ pub(crate) const MAX_ARMS: usize = 12;
 const HORIZON: f64 = 100.0;
 
 /// How much of what is unknown of the arms is drawn from when one is chosen: all is Thompson's rule, nothing takes whatever is expected to be
-/// nearest. With half, few go far astray where much is foretold, and they still do not all go the same way where little is.
+/// nearest. With half, few are far off where much is predicted, and they still do not all go the same way where little is.
 const BOLDNESS: f64 = 0.5;
 
 /// What a move costs, in accesses: the hand-over, and what no member foresees. With the horizon it makes the dead band: 1.5 %.
 const COST: f64 = 1.5;
 
-/// After so many moves without news from the network a further one must bring twice as much: nothing oscillates for ever.
+/// After so many moves without a change of the network a further one must bring twice as much: nothing oscillates for ever.
 const MOVES_THAT_DOUBLE: f64 = 12.0;
 
 /// How much of the moves made still counts an access later.
 const MOVES_KEPT: f32 = 0.99;
 
-/// By how much an arm may be off of which nothing was foretold, as a variance: nearly a factor of two up or down.
+/// By how much an arm may be off of which nothing was predicted, as a variance: nearly a factor of two up or down.
 const UNFORETOLD: f64 = 0.35;
 
 /// By how much what is remembered may be off when the network changed, as a variance: next to nothing of it is left.
@@ -61,7 +61,7 @@ const MIN_NOISE: f64 = 0.0025;
 /// Of so many accesses the scatter is that of; what lies further back counts less and less.
 const MAX_NOISE_COUNT: f32 = 100.0;
 
-/// What is foretold of an arm, before or besides trying it.
+/// What is predicted of an arm, before or besides trying it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
     /// Seconds that a unit of work should take there. Only the proportions between arms count once something was measured.
@@ -77,7 +77,7 @@ pub struct Candidate<A> {
     pub arm: A,
     /// What probes and the tree foretell of it, if anything.
     pub prior: Option<Prior>,
-    /// How dear it is for being loaded.
+    /// By how much its load raises its price.
     pub price: LoadPrice,
 }
 
@@ -139,7 +139,7 @@ pub struct Case<A> {
     noise: (f32, f32),
     change_detector: ChangeDetector,
     autocorrelation: Autocorrelation,
-    /// Whether the network changed since all was foretold.
+    /// Whether the network changed since all was predicted.
     outdated: bool,
 }
 
@@ -161,7 +161,7 @@ impl<A: Ord + Copy> Case<A> {
         }
     }
 
-    /// The same for a site that turned out not to be of its subnet's kind: what was foretold of the subnet does not hold for it.
+    /// The same for a site that turned out not to be of its subnet's kind: what was predicted of the subnet does not hold for it.
     pub fn of_stray(states: u8) -> Case<A> {
         Case { outdated: true, ..Case::new(states) }
     }
@@ -244,7 +244,7 @@ impl<A: Ord + Copy> Case<A> {
     /// Judges the latest access, made from `here`. The candidates are a few arms that are near by the tree and probes, `here` among them; in
     /// whatever order. At the boundary, which of the moves that pay is made is drawn as likely as it is the best (Thompson). An arm that is
     /// not cheaper for its load must save more than `least_gain` seconds for a unit of work, as far as it may (by one standard deviation):
-    /// else subnets would go to and fro among arms that are equally near.
+    /// else subnets would go back and forth among arms that are equally near.
     pub fn judge(&mut self, here: A, candidates: &[Candidate<A>], least_gain: f64, family: &Scale, chance: &mut impl Rng) -> Judgement<A> {
         let nothing = |automaton: Automaton| Judgement { verdict: Verdict::Neither, state: automaton.state(), seconds: 0.0, rival: None };
         if self.accesses_here == 0 {
@@ -307,12 +307,12 @@ impl<A: Ord + Copy> Case<A> {
             return None;
         }
         let noise = self.noise(family);
-        // As if no member had told it anything: what relatives told must not come back to them as news.
+        // As if no member had told it anything: what relatives told must not come back to them as new.
         let alone = Scale { variance: 1e6, ..*family };
         Some((self.level(candidates, &alone, noise).mean, noise))
     }
 
-    /// The arm would not have it: busy, its window closed, its cap reached.
+    /// The arm did not accept it: busy, its window closed, its cap reached.
     pub fn refused(&mut self, arm: A) {
         self.refusals.retain(|(other, _)| *other != arm);
         if self.refusals.len() >= MAX_REFUSALS {
@@ -329,7 +329,7 @@ impl<A: Ord + Copy> Case<A> {
         self.change_detector.restart();
     }
 
-    /// The network changed: what is remembered may be off by as much as if nothing were known, and what was foretold is passed over
+    /// The network changed: what is remembered may be off by as much as if nothing were known, and what was predicted is passed over
     /// until [`Self::foretold`]. (Kept as a proportion, it would tell of a server that became slow, not of a way.)
     pub fn reopen(&mut self) {
         self.automaton.to_boundary();
@@ -395,7 +395,7 @@ impl<A: Ord + Copy> Case<A> {
     }
 }
 
-/// What stands for the prior of an arm of which nothing was foretold: what the others have on average.
+/// What stands for the prior of an arm of which nothing was predicted: what the others have on average.
 fn mean_prior<A>(candidates: &[Candidate<A>]) -> f64 {
     let logs =
         || candidates.iter().filter_map(|candidate| candidate.prior).filter(|prior| prior.seconds > 0.0).map(|prior| prior.seconds.ln());

@@ -61,7 +61,7 @@ impl Departure {
         found
     }
 
-    /// The nearest member that has not said no.
+    /// The nearest member that has not declined.
     fn nearest(&self, cx: &Context, around: &Surroundings<'_>, subnet: &Subnet) -> Option<AccessPoint> {
         let refused = self.refused.get(subnet);
         if refused.is_some_and(|refused| refused.len() >= MAX_ASKED) {

@@ -3,7 +3,7 @@
 /// What is known of an arm, in natural logarithms of seconds for a unit of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Evidence {
-    /// What was foretold; 0 if nothing was.
+    /// What was predicted; 0 if nothing was.
     pub prior: f64,
     /// The variance of that, above 0.
     pub prior_variance: f64,

@@ -35,7 +35,7 @@ impl<A> Experience<A> {
         noise / f64::from(self.weight.max(1e-3)) + f64::from(self.doubt) + DRIFT * age
     }
 
-    /// Takes another access in. What is in doubt or long ago gives way to it.
+    /// Takes another access in. What is uncertain or old weighs less.
     pub(super) fn add(&mut self, log: f64, weight: f64, noise: f64, access: u32) {
         // As many accesses as would be as sure as the old mean still is.
         let before = noise / self.variance(noise, access.saturating_sub(1)).max(noise / f64::from(MAX_WEIGHT));

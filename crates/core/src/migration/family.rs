@@ -1,4 +1,4 @@
-//! Priors for a subnet from its relatives: how far what was foretold is off among them, level by level.
+//! Priors for a subnet from its relatives: how far what was predicted is off among them, level by level.
 //!
 //! A prior says how long a unit of work should take; a slow server takes longer from everywhere. By how much is a trait of the subnet,
 //! its `level`, as a natural logarithm. An owner that knows the levels of a network's other subnets knows this one's within their spread:
@@ -25,7 +25,7 @@ const MIN_SHARE: f64 = 0.01;
 /// What relatives know, in natural logarithms.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
-    /// By how much the members take longer than was foretold.
+    /// By how much the members take longer than was predicted.
     pub level: f64,
     /// The variance of that among the members, 0 or more.
     pub variance: f64,

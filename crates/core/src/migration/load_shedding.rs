@@ -26,7 +26,7 @@ pub struct ShedCandidate<U, A> {
 }
 
 /// Which of them go, if this access point is busy for `own` and the swarm's on average for `average`. The other access point is asked
-/// by `accepts` whether it has room for one that would keep it busy for so long; what it says yes to goes.
+/// by `accepts` whether it has room for one that would keep it busy for so long; what it accepts goes.
 pub fn shed_load<U, A>(
     own: f64,
     average: f64,

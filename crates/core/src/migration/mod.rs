@@ -6,7 +6,7 @@
 //! * [`twoma`], the paper's, rewards what takes less time than the average of its access point, and sends anywhere;
 //! * [`Case`], the default, rewards what would not be crawled sooner elsewhere, as far as that can be known, and sends to where it would.
 //!
-//! All are local: an owner knows what it measured itself, what probes foretold, and what others gossip of their load. `t` counts
+//! All are local: an owner knows what it measured itself, what probes predicted, and what others gossip of their load. `t` counts
 //! accesses; there is no clock.
 
 mod autocorrelation;

@@ -1,4 +1,4 @@
-//! Load prices: how much dearer an access point is for being loaded, so that nearness does not bring all to one of them.
+//! Load prices: by how much its load makes an access point more expensive, so that nearness does not bring all to one of them.
 //!
 //! With limited capacities the best that a swarm can do is a linear program: each subnet at one access point, none busy longer than the
 //! last must be. Its dual gives every access point a price for a second of its time; at the right prices each subnet that takes what is

@@ -135,7 +135,7 @@ impl Looks {
         self.due.insert(key.clone(), (begins, Why::Unknown));
     }
 
-    /// A proof that was looked for in a life before is looked for once more, and only if it is not clear then again.
+    /// A proof that was looked for by a previous process is looked for once more, and only if it is not clear then again.
     pub(crate) fn want_once(&mut self, key: &OptOutKey, now: Moment) {
         self.vain.insert(key.clone(), Vain { gone: LOOK_AGAIN.len() as u32, ..Vain::default() });
         self.want(key, now);

@@ -13,8 +13,8 @@
 //!
 //! So neither a member that makes opt-outs up nor one that withdraws what is not its own changes for long what an owner asks, and a
 //! withdrawal reaches all that saw the proof before. A member whose opt-outs were looked for in vain here a few times is not believed any
-//! more where its word costs the server requests: of files. A look at a TXT record costs a server nothing. Orders count of members only.
-//! Who has no statements asks nobody for any: those who have some tell.
+//! more where its statement costs the server requests: of files. A look at a TXT record costs a server nothing. Orders count of members
+//! only. Who has no statements asks nobody for any: those who have some tell.
 
 use super::{
     in_force::{InForce, OptedOut},
@@ -115,7 +115,7 @@ fn signer(cx: &Context, members: &Membership, by: &AccessPoint) -> Signer {
 
 /// At the start, and as time passes.
 impl OptOuts {
-    /// Those that were stored in a life before. Where another member says the opposite of ours, it is looked once more.
+    /// Those that were stored by a previous process. Where another member says the opposite of ours, it is looked once more.
     pub(crate) fn wake(&mut self, cx: &mut Context, pages: &[Vec<u8>]) {
         for signed in pages.iter().filter_map(|page| postcard::from_bytes::<Vec<SignedStatement>>(page).ok()).flatten() {
             if let Ok(statement) = signed.read() {
@@ -466,7 +466,7 @@ impl OptOuts {
             return;
         }
         if by == cx.me {
-            // A later word of ours, from before our state was lost; what was said since holds.
+            // A later statement of ours, from before our state was lost; what was said since holds.
             self.say_or_count(cx, &key, !stops);
         } else if key.proof != OptOutProof::Order && !self.is_ignored(cx, &statement) {
             if stops {

@@ -39,16 +39,16 @@ pub(crate) enum NotKeptError {
     #[error("only members' operators give orders")]
     NoMember,
     /// Those who are no members have said as much as they may.
-    #[error("{MAX_OF_STRANGERS} statements of those who are no members are kept, and no more")]
+    #[error("{MAX_OF_STRANGERS} statements of programs that are no members are kept, the most that are allowed")]
     TooManyOfStrangers,
     /// Its member has ordered as much as its operator may.
-    #[error("the operator of this access point has {MAX_ORDERS} orders, with those that are withdrawn, and may have no more")]
+    #[error("the operator of this access point has {MAX_ORDERS} orders, withdrawn ones included, the most that are allowed")]
     TooManyOrders,
     /// Its member has said as much as it may.
-    #[error("this access point speaks of {MAX_OF_MEMBER} opt-outs, with those that are withdrawn, and may speak of no more")]
+    #[error("this access point has stated {MAX_OF_MEMBER} opt-outs, withdrawn ones included, the most that are allowed")]
     TooManyOfMember,
     /// The swarm has as many as it may.
-    #[error("the swarm keeps {MAX_STATEMENTS} statements about opt-outs and no more")]
+    #[error("the swarm keeps {MAX_STATEMENTS} statements about opt-outs, the most that are allowed")]
     TooMany,
 }
 

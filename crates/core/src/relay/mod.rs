@@ -13,7 +13,7 @@
 //! asked again by its machine, and goes through a third member then. Once a member has not answered, it is asked directly from time to
 //! time with a small question; when that is answered, nothing is forwarded any more.
 //!
-//! A lease that was renewed through a third member is as good as another: the answer is sealed by the voter and belongs to the very
+//! A lease that was renewed through a third member is as valid as any other: the answer is sealed by the voter and belongs to the very
 //! question, and the lease counts from when the owner sent that. A renewal that a third member holds back is refused after two
 //! [`taken::TOKEN_EVERY`].
 

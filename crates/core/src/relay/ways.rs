@@ -14,7 +14,7 @@ use std::{
 /// Members that do not answer directly and are remembered.
 pub(crate) const MAX_WAYS: usize = 1_024;
 
-/// Members whose last direct words are remembered.
+/// Members whose last direct messages are remembered.
 const MAX_CONTACTS: usize = 4_096;
 
 /// After a failure a member is asked directly after this time, then after twice as much, and so on up to the second.
@@ -27,7 +27,7 @@ const ANSWERED_LATELY: Millis = 3_000;
 /// For how long a third member that failed is not taken, if there is another one.
 const FAILED_FOR: Millis = 20_000;
 
-/// A member that we had direct words of within this time probably passes on what we ask.
+/// A member that we had direct messages of within this time probably passes on what we ask.
 const IN_TOUCH: Millis = 30_000;
 
 /// A way that nothing goes for so long is forgotten.

@@ -1,7 +1,7 @@
 //! Reasons why a subnet stays or was handed over, as people read them.
 //!
-//! Journals hold these reasons as sentences in the words of 0.1.0, and so does what travels with a subnet. They are put into today's words
-//! here, when they are shown, so that stored bytes, and the digests over them, stay what they were.
+//! Journals hold these reasons as sentences in the words of commit 3107d04, as does what moves with a subnet. They are put into
+//! today's words here, when they are shown, so that stored bytes, and the digests over them, stay what they were.
 
 /// A reason as it is shown, from the one that is stored.
 pub(super) fn shown(stored: &str) -> String {

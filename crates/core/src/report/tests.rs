@@ -52,7 +52,7 @@ use std::{
 const FINGERPRINTS: FingerprintKey = FingerprintKey([5; 16]);
 const REVISIT: Millis = 7 * 86_400_000;
 
-/// A crawler with the hands that its commands ask for. Answers that a test wants to wait for are kept back.
+/// A crawler with what carries its commands out. Answers that a test wants to wait for are kept back.
 struct Played {
     crawler: Crawler,
     now: Now,

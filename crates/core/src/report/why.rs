@@ -99,7 +99,7 @@ impl View<'_> {
         view
     }
 
-    /// How what lives in a subnet of ours stands.
+    /// How what is in a subnet of ours stands.
     fn of_ours(
         &self,
         view: &mut WhyView,
@@ -231,7 +231,7 @@ impl View<'_> {
         (!owners.is_empty()).then(|| format!("In {subnet}, {count} {belong} to {}{more}: ask about an address.", named.join(", ")))
     }
 
-    /// Where an address lives and whose that is. What is delegated may be a part of its registered subnet.
+    /// Where an address lies and whose that is. What is delegated may be a part of its registered subnet.
     fn place(&self, view: &mut WhyView, address: IpAddr, subnet: Subnet, claim: Option<&Claim>) {
         let path = Path::to(&self.context.hierarchy, address);
         view.path_text = path.lines();
@@ -284,7 +284,7 @@ impl View<'_> {
         }
     }
 
-    /// Who crawls what lives in a subnet, in a sentence.
+    /// Who crawls what is in a subnet, in a sentence.
     fn whose(&self, subnet: &Subnet, name: &str) -> String {
         match self.ownership.register().latest(subnet).map(|held| &held.claim) {
             Some(claim) if claim.released => {

@@ -208,8 +208,8 @@ impl Routing {
         }
     }
 
-    /// Whether a host that a member names is at the address that it says. Any member could say so of any name; its steward's word counts, and
-    /// if the steward says so itself, only of a name that exists. What is not known here is asked for, and the member tries again.
+    /// Whether a host that a member names is at the address that it says. Any member could say so of any name; its steward's answer counts,
+    /// and if the steward says so itself, only of a name that exists. What is not known here is asked for, and the member tries again.
     pub(crate) fn confirms(&mut self, cx: &mut Context, members: &Membership, from: AccessPoint, located: &LocatedHost) -> bool {
         let LocatedHost { host, address, .. } = located;
         if host.address() == Some(*address) {

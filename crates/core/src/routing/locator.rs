@@ -25,7 +25,7 @@ use std::{
 /// How many hosts' pins are remembered.
 pub(crate) const MAX_PINS: usize = 200_000;
 
-/// How long a steward's word is believed at most.
+/// How long a steward's answer is believed at most.
 const MAX_PINNED_FOR: Millis = 7 * 86_400_000;
 
 /// How long a failure is believed.
@@ -45,7 +45,7 @@ const LOOK_UP_AGAIN: Millis = 5_000;
 /// in that time.
 const LOOKED_UP_ANEW: Millis = 60_000;
 
-/// A steward's word is not asked for anew within this time.
+/// A steward's answer is not asked for anew within this time.
 const FRESH: Millis = 5_000;
 
 /// A site begins at an address that was learnt within this time.

@@ -54,7 +54,7 @@ pub(crate) struct Surveys {
 
 /// At the start, and as time passes.
 impl Surveys {
-    /// Those that were stored in a life before, and what had been probed for them.
+    /// Those that were stored by a previous process, and what had been probed for them.
     pub(crate) fn wake(&mut self, cx: &mut Context, stored: &[Vec<u8>], probes: &[Vec<u8>]) {
         for bytes in stored {
             let signed = postcard::from_bytes::<(u16, SignedSurvey)>(bytes);

@@ -181,7 +181,7 @@ impl Probing {
         }
     }
 
-    /// What was stored in a life before: probes that had begun then are not made again.
+    /// What was stored by a previous process: probes that had begun then are not made again.
     pub(super) fn recall(&mut self, stored: &[Vec<u8>]) {
         for bytes in stored {
             let Ok((survey, rows)) = postcard::from_bytes::<(SurveyId, Vec<ProbedServer>)>(bytes) else { continue };

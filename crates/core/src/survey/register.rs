@@ -31,7 +31,7 @@ pub(crate) enum NotKeptError {
     #[error("{MAX_LIVING} surveys of this access point are running or paused: end one of them first")]
     TooManyLiving,
     /// It has ended, and its creator has as many as it may that ended later.
-    #[error("this access point has {MAX_OF_CREATOR} surveys that ended later, and may have no more")]
+    #[error("this access point has {MAX_OF_CREATOR} surveys that ended later, the most that are allowed")]
     TooManyOfCreator,
     /// The swarm has as many as it may, and none that may be dropped.
     #[error("the swarm keeps {MAX_SURVEYS} surveys and no more, and all of them are running or paused")]

@@ -197,8 +197,8 @@ impl Voting {
         self.lease.holds(now).then(|| self.keeping.needed()).flatten()
     }
 
-    /// Former owners' replicas, of what is not at all of ours yet; none if it is not known yet what this access point took over in a life
-    /// before.
+    /// Former owners' replicas, of what is not at all of ours yet; none if it is not known yet what this access point took over in a
+    /// previous process.
     pub(crate) fn inherited_replicas(&self) -> Option<Vec<InheritedReplicas>> {
         self.lease.until().map(|_| self.keeping.inherited())
     }

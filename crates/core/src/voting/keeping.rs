@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// By how much a version is greater than the last one that voters know of a process before this one: more than that proposed in vain.
 const LEAP: u64 = 1 << 32;
 
-/// For how long a successor of ours waits for those that had what we recorded in a life before, in seconds: a day.
+/// For how long a successor of ours waits for those that had what we recorded in a previous process, in seconds: a day.
 const SUCCESSOR_WAIT_S: u32 = 86_400;
 
 /// Our sets of replicas.

@@ -165,7 +165,7 @@ impl Lease {
         self.term
     }
 
-    /// Until when it lasts; none if it has never been renewed in this life.
+    /// Until when it lasts; none if it has never been renewed in this process.
     pub(crate) fn until(&self) -> Option<Moment> {
         self.until
     }
@@ -212,7 +212,7 @@ impl Lease {
         self.answered.get(voter).is_some_and(|at| now.since(*at) < self.times.lease)
     }
 
-    /// Whether a voter has answered in this life, but not for the time of a lease.
+    /// Whether a voter has answered in this process, but not for the time of a lease.
     pub(crate) fn is_silent(&self, now: Moment, voter: &AccessPoint) -> bool {
         self.answered.get(voter).is_some_and(|at| now.since(*at) >= self.times.lease)
     }

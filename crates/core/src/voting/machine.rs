@@ -60,7 +60,7 @@ pub(super) struct Standing {
     pub(super) confirmation: Confirmation,
     /// The number of the last list for which it is stored here what the voters before had decided.
     pub(super) installed: u64,
-    /// The same until what the voters before the last such list had decided was stored here in this life; 0 if none was.
+    /// The same until what the voters before the last such list had decided was stored here in this process; 0 if none was.
     pub(super) installed_before: u64,
     /// Whether this access point voted by the list before the present one until that was replaced.
     pub(super) voted_before: bool,
@@ -74,9 +74,9 @@ pub(super) struct Standing {
     pub(super) liars: BTreeMap<AccessPoint, DoubleVote>,
     /// Whether this access point leaves for good.
     pub(super) leaving: bool,
-    /// Since when the present list has been known in this life.
+    /// Since when the present list has been known in this process.
     pub(super) adopted_at: Moment,
-    /// Whether the present list was known at the start of this life: for how long it had been in force is not.
+    /// Whether the present list was known at the start of this process: for how long it had been in force is not.
     pub(super) resumed: bool,
     /// When a list was renewed last with the same voters, because one had lost its disk.
     pub(super) renewed: Option<Moment>,

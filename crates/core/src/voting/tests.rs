@@ -23,7 +23,7 @@ use crate::membership::LeftOut;
 /// Seeds that are played wherever tests are run.
 const SEEDS: u64 = 20;
 
-/// Seeds that do not hold yet, and what is known of why. A commit that mends one takes it off.
+/// Seeds that do not hold yet, and what is known of why. A commit that fixes one removes it.
 const BROKEN: &[(u64, &str)] = &[];
 
 #[expect(clippy::disallowed_methods, reason = "how many seeds a test plays is chosen where it is run")]

@@ -93,7 +93,7 @@ pub(crate) enum Refusal {
 #[derive(Debug)]
 pub(crate) struct Voter {
     times: Times,
-    /// Since when this access point has voted by the present list in this life: what happened before is not known.
+    /// Since when this access point has voted by the present list in this process: what happened before is not known.
     since: Moment,
     /// Since when it has noted every renewal that it granted by a list whose leases may last: an owner that is not heard from is silent from
     /// then on.

@@ -38,7 +38,7 @@ fn read(bytes: &[u8]) -> (ReadReport, Hierarchy) {
     (report, builder.finish().unwrap())
 }
 
-/// Where an address lives: subnet, registry, country, id and name of the organisation.
+/// Where an address lies: subnet, registry, country, id and name of the organisation.
 fn home(hierarchy: &Hierarchy, address: &str) -> (String, String, String, String, String) {
     let position = hierarchy.locate(ip(address)).unwrap();
     let record = hierarchy.organisation_record(hierarchy.organisation(position));

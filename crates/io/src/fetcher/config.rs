@@ -4,7 +4,7 @@ use super::limits::FetchLimits;
 use nearcrawl_model::fingerprint::FingerprintKey;
 use std::{net::IpAddr, path::PathBuf};
 
-/// How the fetcher introduces itself, from where, and what it puts up with.
+/// How the fetcher introduces itself, from where, and what it tolerates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetcherConfig {
     /// The `User-Agent`. Its first word, up to a `/`, is what robots rules call us.

@@ -39,7 +39,7 @@ use tokio_rustls::client::TlsStream;
 /// How many headers hyper takes if nothing is said.
 const HYPERS_HEADERS: usize = 100;
 
-/// How long a connection may take to end in good order before it is cut.
+/// How long a connection may take to end cleanly before it is cut.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// What a connection is good for: scheme and port, and under TLS the host that the certificate was checked for.

@@ -1,4 +1,4 @@
-//! Checks files against the MD5 sums that registries publish beside them: good against accidents, not against forgers.
+//! Checks files against the MD5 sums that registries publish beside them: they detect accidents, not forgery.
 
 use md5::{Digest, Md5};
 use std::io::{self, Read};

@@ -24,7 +24,7 @@ pub enum RequestKind {
     Gap,
     /// A daemon began to write.
     Begin,
-    /// It ended in good order. Where this is missing before a beginning it was killed, and what was under way then has no line.
+    /// It ended cleanly. Where this is missing before a beginning it was killed, and what was under way then has no line.
     End,
 }
 

@@ -65,7 +65,7 @@ struct Hole {
 struct Scan<'a> {
     query: &'a RequestsQuery,
     found: Found,
-    /// The last line of a daemon that has not ended in good order.
+    /// The last line of a daemon that has not ended cleanly.
     running: Option<WallTime>,
     /// The last line, and the latest one.
     last: WallTime,
@@ -149,7 +149,7 @@ pub fn search(directory: &Path, query: &RequestsQuery, writing: &Writing) -> io:
     let (last, latest) = (begins.unwrap_or_default(), WallTime(0));
     let mut scan =
         Scan { query: &query, found: Found { log_begins_at: begins, ..Found::default() }, running: None, last, latest, hole: None };
-    // What came before says whether a daemon that begins had ended in good order.
+    // What came before says whether a daemon that begins had ended cleanly.
     let earlier = files::day_before(directory, WallTime(query.from.0.saturating_sub(DAY)))?;
     // To the end: where the clock was set back, lines of that time may come late.
     Reader::new(directory, earlier).read_all(&mut |entry| {

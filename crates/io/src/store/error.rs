@@ -45,7 +45,7 @@ pub enum OpenError {
         /// What the system said.
         reason: String,
     },
-    /// The system said no for another reason: rights, a missing parent, a broken disk.
+    /// The system refused for another reason: rights, a missing parent, a broken disk.
     #[error("cannot use {}: {reason}; check that it exists and that this user may write there", path.display())]
     Io {
         /// What could not be used.
@@ -67,7 +67,7 @@ impl OpenError {
     }
 }
 
-/// Why an action came to nothing. An action that fails has left no promise: it may be done again.
+/// Why an action came to nothing. An action that failed may be repeated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full. The store goes on reading and tries again by itself; do the action again later.
@@ -89,7 +89,7 @@ pub enum StoreError {
         /// What was found.
         reason: String,
     },
-    /// The system said no for another reason.
+    /// The system refused for another reason.
     #[error("the disk failed: {0}")]
     Io(String),
     /// The store has been closed.

@@ -381,7 +381,7 @@ impl Store {
         self.cache(|answer| CacheAction::SitesDrop { sites: site.0..=site.0, answer }).await
     }
 
-    /// Forgets the sites of previous lives: all whose number is below this one.
+    /// Forgets the sites of previous processes: all whose number is below this one.
     pub async fn sites_drop_below(&self, site: SiteNumber) -> Result<(), StoreError> {
         let Some(last) = site.0.checked_sub(1) else { return Ok(()) };
         self.cache(|answer| CacheAction::SitesDrop { sites: 0..=last, answer }).await

@@ -151,7 +151,7 @@ impl JournalChanges {
     }
 
     /// Adds rows. One that stands there already changes nothing; one that differs from what stands there replaces it, and
-    /// everything behind it goes: a previous owner wrote that, and the present one's word holds. Returns how far each journal
+    /// everything behind it goes: a previous owner wrote that, and the present one's statement holds. Returns how far each journal
     /// goes then, in the order in which the rows name them, and how much they grew.
     pub(super) fn append(&mut self, db: &DB, batch: &mut WriteBatch, rows: &[JournalRow]) -> Result<Appended, ReadFault> {
         let family_rows = Column::Rows.of(db);

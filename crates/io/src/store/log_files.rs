@@ -1,7 +1,7 @@
 //! Checks RocksDB's log files before a database is opened, since RocksDB takes damage for their end.
 //!
 //! After a power cut the last record of a write-ahead log may be torn, so RocksDB reads it up to the first record that is not whole, and
-//! drops the rest without a word: one flipped bit could so undo all rows, claims and votes that were synced behind it. The manifest has
+//! drops the rest without an error: one flipped bit could so undo all rows, claims and votes that were synced behind it. The manifest has
 //! the same format. Here a record that is not whole is told apart: a torn one is cut off by the end of the file, or the file ends in
 //! zeros that were never written; anything else is damage.
 //!

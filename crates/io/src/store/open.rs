@@ -71,7 +71,7 @@ pub(super) fn open(dir: &Path, config: &StoreConfig, counters: &Arc<StoreCounter
     let state = open_state(dir, format.is_none(), Plan::state(config, &blocks), counters)?;
     let mut report = OpenReport { new: format.is_none(), cache_rebuilt: None };
     if format.is_none() {
-        // Only now: where the format stands, `state/` has to be whole; where it does not, nothing was ever promised.
+        // Only now: where the format stands, `state/` has to be whole; where it does not, nothing was ever acknowledged.
         let path = dir.join("format");
         disk::write_whole(&path, format!("{FORMAT}\n").as_bytes()).map_err(|error| io_error(&path, &error))?;
     }

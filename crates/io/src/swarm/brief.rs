@@ -274,7 +274,7 @@ async fn ask_over(mut control: Control, peer: PeerId, stream: u64, mut waiting: 
                 ended = reading => ended,
                 ended = write_frames(&mut writer, &mut waiting) => ended,
             };
-            // That the other side does not know the protocol may come to light only here: it is proposed together with the first question.
+            // That the other side does not know the protocol may show only here: it is proposed together with the first question.
             !ended.is_err_and(|error| is_refused(&error))
         }
         Ok(Err(OpenStreamError::UnsupportedProtocol(_))) => false,

@@ -3,7 +3,7 @@
 //! A member that we are connected to tries, at the address that it sees us at and the ports that we name.
 //!
 //! libp2p's AutoNAT lets the asking side name the addresses, so that a member could have others dial whatever it likes. Here it names ports
-//! only: nobody but the one who asks is dialled. The attempt is made under a key that is thrown away, beside the connections between
+//! only: nobody but the one who asks is dialled. The attempt is made under a key that is discarded, beside the connections between
 //! members, so that it closes none of them and nothing is asked over it.
 
 use super::{

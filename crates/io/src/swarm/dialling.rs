@@ -189,7 +189,7 @@ impl DialLimits {
         self.failed.contains_key(peer)
     }
 
-    /// A connection to this peer stands. Whoever connected to us need not be where he says.
+    /// A connection to this peer stands. Whoever connected to us need not be where it says.
     pub(super) fn connected(&mut self, peer: PeerId, dialled: bool) {
         self.under_way.remove(&peer);
         self.failed.remove(&peer);

@@ -21,7 +21,7 @@ const SAID_BY_ONE: (u32, u32) = (300, 30);
 /// What is passed on of one author by others than itself.
 const TOLD_OF_ONE: (u32, u32) = (100, 10);
 
-/// The same for all authors together of whom no address is known here: keys are had for nothing.
+/// The same for all authors together of whom no address is known here: keys cost nothing.
 const TOLD_OF_UNKNOWN: (u32, u32) = (100, 10);
 
 /// What is passed on in all; with what a member says itself less than [`FROM_ONE`].

@@ -59,7 +59,8 @@ pub enum OutsideError {
     Ask(#[from] AskError),
 }
 
-/// Listens at these addresses for a moment and asks the member at that multiaddr to connect to them. All is done under a key that is thrown away.
+/// Listens at these addresses for a moment and asks the member at that multiaddr to connect to them. All is done under a key that is
+/// discarded.
 ///
 /// # Errors
 /// It cannot be listened there, or the member does not answer.

@@ -234,7 +234,7 @@ impl Reach {
 /// What is done when the clock is looked at.
 impl Reach {
     /// `known`: where members say that they are reached. `is_quiet`: nothing is under way between us and a peer. What is to be told, if it
-    /// is news.
+    /// is new.
     pub(super) fn tick(
         &mut self,
         libp2p: &mut Libp2p,
@@ -360,7 +360,7 @@ impl Reach {
         }
     }
 
-    /// Tells libp2p at which addresses we are reached, and the daemon, if it is news.
+    /// Tells libp2p at which addresses we are reached, and the daemon, if it is new.
     fn news(&mut self, libp2p: &mut Libp2p, now: Instant) -> Option<Reachability> {
         let found_out = self.checks.confirmed().filter(|_| self.finds_out());
         let confirmed: BTreeSet<Multiaddr> = found_out.chain(&self.announce).cloned().collect();

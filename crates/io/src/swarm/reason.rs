@@ -1,4 +1,4 @@
-//! Describes errors of libp2p in words for people: its own nest, over several lines, and do not say what to do.
+//! Describes errors of libp2p in words for people: its own are nested, take several lines, and do not say what to do.
 
 use super::ways::is_quic;
 use libp2p::{core::transport::TransportError, swarm::DialError};

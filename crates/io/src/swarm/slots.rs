@@ -234,7 +234,7 @@ fn origin_of(local: &Multiaddr, place: Option<IpAddr>) -> Origin {
     relay.map(Origin::Relay).or(place.map(Origin::Place)).unwrap_or(Origin::Unknown)
 }
 
-/// What counts as one address: of IPv6 the /64, for everybody has as many addresses in one as he likes.
+/// What counts as one address: of IPv6 the /64, for everybody has as many addresses in one as they like.
 fn place_of(remote: &Multiaddr) -> Option<IpAddr> {
     // Of a circuit it is that of the member in between.
     if is_circuit(remote) { None } else { address_of(remote) }

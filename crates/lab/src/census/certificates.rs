@@ -1,4 +1,4 @@
-//! Certificates for made-up hosts: two throw-away authorities that daemons are told to trust, and a stranger that they are not.
+//! Certificates for made-up hosts: two throw-away authorities that daemons are told to trust, and a third that they are not.
 
 use super::world::{
     World,

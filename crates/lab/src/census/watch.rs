@@ -181,7 +181,7 @@ impl Asking {
     }
 }
 
-/// Asks and keeps books.
+/// Asks, and keeps a record of the answers.
 #[derive(Debug)]
 pub(crate) struct Watch {
     asking: Asking,

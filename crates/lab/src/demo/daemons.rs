@@ -1,4 +1,4 @@
-//! Runs daemons as separate processes, and surely ends them: configured, started, killed and stopped from here.
+//! Runs daemons as separate processes, and ends them in any case: configured, started, killed and stopped from here.
 
 use super::world::{DEPTH, TLD, WEB_PORT};
 use std::{

@@ -11,10 +11,10 @@ use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
 /// How many access points are thought of for a subnet.
 pub(crate) const FEW: usize = 16;
 
-/// What IPMicra's procedure takes as near enough: seconds foretold for a unit of work.
+/// What IPMicra's procedure takes as near enough: seconds predicted for a unit of work.
 pub(super) const THRESHOLD: f64 = 1.5;
 
-/// Of each subnet what is foretold of a few access points, the nearest first.
+/// Of each subnet what is predicted of a few access points, the nearest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Knowledge {
     few: Vec<Vec<Candidate<u32>>>,
@@ -22,7 +22,7 @@ pub(crate) struct Knowledge {
 }
 
 impl Knowledge {
-    /// Of the world as it is now. `error` is the standard deviation of the logarithms of what is foretold; without one nothing is, and
+    /// Of the world as it is now. `error` is the standard deviation of the logarithms of what is predicted; without one nothing is, and
     /// the few are any.
     pub(crate) fn of(world: &World, error: Option<f64>, seed: u64) -> Knowledge {
         let mut rng = StdRng::seed_from_u64(seed);

@@ -2,7 +2,7 @@
 //!
 //! Every access point judges the subnets that it has, by what it measured itself and what others gossip.
 //!
-//! What it sees is what a daemon sees: how long its accesses took and how much work they were, what was foretold before
+//! What it sees is what a daemon sees: how long its accesses took and how much work they were, what was predicted before
 //! the first run, and the load prices that the others published after the last run. It never reads the true times of the world.
 
 use super::{knowledge::Knowledge, world::World};

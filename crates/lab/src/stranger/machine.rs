@@ -193,7 +193,7 @@ impl Machine {
         Ok(said.lines().filter(|name| !["sleep", "sh", "cat", "timeout", "env"].contains(name)).count())
     }
 
-    /// What the tree has that its Debian has not, and what is missing of that, apart from the books of dpkg and adduser.
+    /// What the tree has that its Debian has not, and what is missing of that, apart from the records of dpkg and adduser.
     pub(super) fn changes(&self) -> Result<BTreeSet<String>, StrangerError> {
         let changed = self.directory.join("changed");
         let mut command = self.beside();

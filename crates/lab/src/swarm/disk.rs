@@ -48,7 +48,7 @@ pub struct Disk {
     pub members: BTreeSet<AccessPoint>,
     /// What concerns votes.
     pub voting: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// The pages of the book of contacts.
+    /// The pages of the record of contacts.
     pub contacts: BTreeMap<u8, Vec<u8>>,
     /// What is said of opt-outs, by page.
     pub opt_outs: BTreeMap<u8, Vec<u8>>,

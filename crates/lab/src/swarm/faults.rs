@@ -98,7 +98,7 @@ pub(super) struct Faults {
     pub(super) clocks: BTreeMap<u32, Clocks>,
     /// Members whose disks are slow.
     pub(super) slow: BTreeSet<u32>,
-    /// Members whose disks are full, with the writes that wait, each with its process and life.
+    /// Members whose disks are full, with the writes that wait, each with its process.
     pub(super) full: BTreeMap<u32, Vec<(AccessPoint, u64, StoreCommand)>>,
     /// Processes that ended, or did not start, because their disks are damaged, until the scenario has looked.
     pub(super) ended_damaged: Vec<AccessPoint>,

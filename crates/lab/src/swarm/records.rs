@@ -63,8 +63,8 @@ pub(super) struct Stream {
 /// The streams of those who ask and those who are asked.
 type Streams = BTreeMap<(AccessPoint, AccessPoint), Stream>;
 
-/// The books of one scenario. A page counts as recorded when its owner counts it as recorded, whatever is on disks: from then on the swarm
-/// has promised it.
+/// The records of one scenario. A page counts as recorded when its owner counts it as recorded, whatever is on disks: from then on the
+/// swarm has promised it.
 #[derive(Default)]
 pub(crate) struct Records {
     pages: BTreeMap<PageKey, Page>,

@@ -14,7 +14,7 @@ use nearcrawl_model::{
 };
 use std::net::IpAddr;
 
-/// An event that is scheduled for one life of one access point: it is dropped if that has been killed meanwhile.
+/// An event that is scheduled for one process of one access point: it is dropped if that has been killed meanwhile.
 pub(super) struct SimEvent {
     pub(super) node: AccessPoint,
     pub(super) life: u64,

@@ -175,7 +175,7 @@ fn assert_totals(results: &SwarmResults, truth: &Truth) {
     );
 }
 
-/// The subnets in which anything lives.
+/// The subnets in which anything is.
 fn subnets(world: &World) -> BTreeSet<Subnet> {
     world.web.addresses.values().map(|address| world.config.hierarchy.subnet_of(*address)).collect()
 }

@@ -67,7 +67,7 @@ pub(super) struct Node {
     pub(super) number: u32,
     /// Its key's name: what members call it. A process with a copied key has the same one, and is kept under another name.
     pub(super) identity: AccessPoint,
-    /// Lives that its disk does not tell of, because it was lost meanwhile.
+    /// Processes that its disk does not tell of, because it was lost meanwhile.
     pub(super) forgotten: u64,
     pub(super) place: u8,
     pub(super) key: SigningKey,
@@ -85,7 +85,7 @@ pub(super) struct Node {
     pub(super) waiting: BTreeMap<u64, QuestionId>,
     /// Exchanges of the process, each with whom it is.
     pub(super) exchanges: BTreeMap<TransferId, (AccessPoint, Exchange)>,
-    /// Who asked, in which of its lives, and the number and class of the question.
+    /// Who asked, in which of its processes, and the number and class of the question.
     pub(super) tickets: BTreeMap<Ticket, (AccessPoint, u64, u64, u8)>,
     pub(super) linked: BTreeSet<AccessPoint>,
     /// What it shows others when it connects.
@@ -143,7 +143,7 @@ pub(super) fn key_of(number: u32) -> SigningKey {
     SigningKey::from_bytes(&bytes)
 }
 
-/// The address at which an access point lives: each has a /24 of its own.
+/// The address at which an access point is: each has a /24 of its own.
 pub(crate) fn own_address(number: usize) -> IpAddr {
     let bits = 0x1e00_0001 + ((number as u32) << 8);
     IpAddr::from(Ipv4Addr::from(bits))
@@ -357,7 +357,7 @@ impl World {
         self.faults.ended_damaged.push(who);
     }
 
-    /// Gives an access point another hierarchy, for now and for its later lives.
+    /// Gives an access point another hierarchy, for now and for its later processes.
     pub fn change_hierarchy(&mut self, number: usize, hierarchy: Arc<Hierarchy>) {
         let who = self.members[number];
         if let Some(node) = self.nodes.get_mut(&who) {
@@ -517,7 +517,7 @@ impl World {
         4_000 + 800 * place(one).abs_diff(place(other))
     }
 
-    /// Puts an event of the present life of an access point into the queue, so many milliseconds from now.
+    /// Puts an event of the present process of an access point into the queue, so many milliseconds from now.
     pub(super) fn schedule(&mut self, node: AccessPoint, after: Millis, kind: SimEventKind) {
         let Some(life) = self.nodes.get(&node).map(|node| node.life) else { return };
         self.schedule_for_life(node, life, after, kind);
@@ -527,7 +527,7 @@ impl World {
         self.schedule_in_place(node, life, after, None, kind);
     }
 
-    /// The same for the present life, in this place among what is alike and due at the same instant.
+    /// The same for the present process, in this place among what is alike and due at the same instant.
     pub(super) fn schedule_behind(&mut self, node: AccessPoint, after: Millis, place: u64, kind: SimEventKind) {
         let Some(life) = self.nodes.get(&node).map(|node| node.life) else { return };
         self.schedule_in_place(node, life, after, Some(place), kind);

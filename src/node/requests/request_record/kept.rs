@@ -55,7 +55,7 @@ pub struct KeptRecords {
 }
 
 impl KeptRecords {
-    /// What is stored; and from when on our own record goes on, if the process before ended in good order: that is not so any more from now on.
+    /// What is stored; and from when on our own record goes on, if the process before ended cleanly: that is not so any more from now on.
     ///
     /// # Errors
     /// The store fails.
@@ -63,7 +63,7 @@ impl KeptRecords {
         let mut indexes = BTreeMap::new();
         let owners = store.meta_get(OWNERS).await?.and_then(|bytes| postcard::from_bytes::<Vec<AccessPoint>>(&bytes).ok());
         for owner in owners.into_iter().flatten().chain([me]) {
-            // An index that cannot be read is as good as none: its hours are written anew, or stay until the state is removed.
+            // An index that cannot be read counts as none: its hours are written anew, or stay until the state is removed.
             let index = store.meta_get(&index_name(owner)).await?.and_then(|bytes| RecordIndex::read(&bytes));
             indexes.insert(owner, index.unwrap_or_default());
         }

@@ -58,12 +58,12 @@ impl Site {
         (self.record.software, self.software_was) = (Some(before), true);
     }
 
-    /// Whether it is worth writing down that an answer names this software: it is not on record, or only by the word of the run before.
+    /// Whether it is worth writing down that an answer names this software: it is not on record, or only by the record of the run before.
     pub(crate) fn is_new_software(&self, software: &str) -> bool {
         self.software_was || self.record.software.as_deref() != Some(software)
     }
 
-    /// Takes in the software that an answer names, if that is news.
+    /// Takes in the software that an answer names, if that is new.
     pub(super) fn learn_software(&mut self, software: Option<&String>, outcome: &VisitOutcome) {
         let is_download = outcome.is_page() && outcome.status() != Some(304);
         if software.is_some() || (self.software_was && is_download) {

@@ -1,4 +1,4 @@
-//! Counts distinct elements: exactly while they are few, and within some percent ever after, in a kibibyte.
+//! Counts distinct elements: exactly while they are few, and within some percent beyond that, in a kibibyte.
 //!
 //! The first [`MAX_LISTED`] are kept as they are. Beyond that a HyperLogLog (Flajolet, Fusy, Gandouet, Meunier 2007) of 1,024 registers
 //! stands in for them, read by the estimator of Ertl (arXiv:1702.01284, algorithm 6), which needs no corrections for small counts. Its

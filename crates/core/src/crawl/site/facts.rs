@@ -8,7 +8,7 @@ use nearcrawl_model::{
 /// What else has to be known of facts that are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Learning {
-    /// Whether text and data mining was reserved, or not, by a header: that counts before a page's word.
+    /// Whether text and data mining was reserved, or not, by a header: that counts before what a page says.
     tdm_by_header: bool,
     /// Whether the distance was measured by who owned the server before.
     measured_before: bool,

@@ -131,7 +131,7 @@ pub struct Site {
     /// What earlier runs came to, in short.
     earlier: RunHistory,
     learning: Learning,
-    /// Whether the software on record is the word of the run before.
+    /// Whether the software on record is from the run before.
     software_was: bool,
     /// Whether it leads to other hosts of its tree, which may lead back.
     has_parts: bool,
@@ -434,7 +434,7 @@ impl Site {
             JournalEntry::History(history) => self.earlier = history.clone(),
             JournalEntry::CrawledBy(by) => self.record.crawled_by = Some(*by),
             JournalEntry::Started { urls } => urls.iter().for_each(|url| self.start(url)),
-            // Of no run that is not before this one: a journal may be the word of another member.
+            // Of no run that is not before this one: a journal may come from another member.
             JournalEntry::Follows { run, .. } if *run >= self.key.run => {}
             JournalEntry::Follows { run, pages } => {
                 self.record.changes = Some(Changes { compared_run: *run, pages_before: *pages, ..Changes::default() });

@@ -21,7 +21,7 @@ const HOLDS: Millis = 24 * 3_600_000;
 /// Redirects of a robots.txt that are followed in a row: five are the least that RFC 9309 §2.3.1.2 asks for.
 const MAX_ROBOTS_REDIRECTS: u8 = 5;
 
-/// How often is asked where a robots.txt that moved to another host lives, about once a second; then it is given up for this run.
+/// How often is asked where a robots.txt that moved to another host is, about once a second; then it is given up for this run.
 const MAX_SEARCHES: u8 = 60;
 
 /// Waits before a robots.txt that could not be had is asked for again; then it is given up for this run.
@@ -186,7 +186,7 @@ impl Site {
         self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).moved(to)
     }
 
-    /// robots.txt moved to a host of which it is not known yet where it lives and who may ask it. Returns whether to look again
+    /// robots.txt moved to a host of which it is not known yet where it is and who may ask it. Returns whether to look again
     /// soon; if not, the caller enters that it could not be had.
     pub(crate) fn robots_searched(&mut self, origin: &Origin) -> bool {
         self.robots.entry(origin.clone()).or_insert_with(|| RobotsStanding::new(origin)).searched()

@@ -1,4 +1,4 @@
-//! Book of contacts by probes, which decides whether a subnet may be contacted by one more.
+//! Record of contacts by probes, which decides whether a subnet may be contacted by one more.
 //!
 //! It holds all contacts that this access point made or was shown, and keeps them for thirty days, restarts included.
 //!
@@ -45,7 +45,7 @@ const MAX_NOTED: usize = 4 * MAX_CONTACTS;
 /// The same for a block.
 const MAX_NOTED_IN_BLOCK: usize = 4 * MAX_IN_BLOCK;
 
-/// The book is stored in so many pages, so that one contact costs little writing.
+/// The record is stored in so many pages, so that one contact costs little writing.
 pub const PAGES: u8 = 64;
 
 /// What is known of the contacts of one subnet.
@@ -59,7 +59,7 @@ struct Entry {
     head: Option<(u16, ReceiptId)>,
 }
 
-/// The book.
+/// The record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contacts {
     entries: BTreeMap<Subnet, Entry>,
@@ -99,7 +99,7 @@ fn window_before(now: WallTime) -> WallTime {
 }
 
 impl Contacts {
-    /// Takes in what [`Contacts::page`] gave in a previous life. What cannot be read is as good as nothing.
+    /// Takes in what [`Contacts::page`] gave in a previous process. What cannot be read counts as absent.
     pub(crate) fn recall(&mut self, page: &[u8], now: WallTime) {
         let entries: Vec<(Subnet, Entry)> = postcard::from_bytes(page).unwrap_or_default();
         for (subnet, mut entry) in entries {

@@ -19,7 +19,7 @@ fn subnet() -> Subnet {
     "192.0.2.0/24".parse().unwrap()
 }
 
-/// One honest member with its book.
+/// One honest member with its record of contacts.
 struct Honest {
     number: u8,
     book: Contacts,

@@ -24,7 +24,7 @@ fn distances_are_those_of_the_globe() {
         assert!(km.contains(&between(a, b)), "{:?} to {:?}: {} km", std::str::from_utf8(a), std::str::from_utf8(b), between(a, b));
     }
     assert!(kilometres(0, 0) < 5.0);
-    // Nothing is foretold to be faster than light in fibre.
+    // Nothing is predicted to be faster than light in fibre.
     assert!((0..200).map(|n| n as f32 * 100.0).all(|km| usual_ms(km) > km / 100.0));
 }
 

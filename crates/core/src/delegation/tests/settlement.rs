@@ -127,7 +127,7 @@ impl Played {
         self.with(|delegation, cx, others| delegation.prober_answered(cx, others, around(), other.me, Some(answer)));
     }
 
-    /// What it wants done, but for its book of contacts.
+    /// What it wants done, but for its record of contacts.
     fn wanted(&mut self) -> Vec<Command> {
         self.cx.take_commands().into_iter().filter(|command| !matches!(command, Command::Store(_))).collect()
     }

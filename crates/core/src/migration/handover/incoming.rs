@@ -30,7 +30,7 @@ pub(crate) struct Incoming {
     handed: BTreeMap<Subnet, u64>,
 }
 
-/// A subnet that we said yes to.
+/// A subnet that we accepted.
 #[derive(Debug)]
 struct Accepted {
     /// Of the present owner's claim.

@@ -25,7 +25,7 @@ pub enum Stage {
     Releasing,
     /// It is released; the next owner has not been heard to claim it.
     Given,
-    /// Seen from the next owner: it said yes.
+    /// Seen from the next owner: it accepted.
     Coming,
     /// Seen from the next owner: it has everything, and the release.
     Handed,

@@ -93,7 +93,7 @@ fn end(world: &mut World, what: Later) {
     match what {
         Later::Start(number) => world.start(number, false),
         Later::Thaw(number) => world.thaw(number),
-        // Those who come for a day become voters only while there are few: then all hangs on them, which is said so.
+        // Those who come for a day become voters only while there are few: then all depends on them, which is said so.
         Later::Kill(number) if !world.machines[number].copy && !is_spared(world, number) => {}
         Later::Kill(number) => {
             world.stop(number);

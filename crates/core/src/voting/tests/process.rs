@@ -95,7 +95,7 @@ pub(super) enum Wish {
     Store(WriteId, Write),
     /// Enough voters accepted this claim of its own, and told who has what was recorded before.
     Accepted(Claim, Vec<Vec<NamedReplica>>),
-    /// It knows again who has what it owned in a life before.
+    /// It knows again who has what it owned in a previous process.
     Resumes(Vec<Subnet>, Vec<Vec<NamedReplica>>),
     /// It recorded something of a subnet: all of these have that.
     Recorded(Subnet, Vec<NamedReplica>),
@@ -151,7 +151,7 @@ struct Journals {
     named: Vec<NamedReplica>,
     /// Subnets that were taken over and whose journals have not come yet.
     pending: BTreeSet<Subnet>,
-    /// Whether it has held a lease since it started: then it knows what voters know of a life before.
+    /// Whether it has held a lease since it started: then it knows what voters know of a previous process.
     resumed: bool,
 }
 

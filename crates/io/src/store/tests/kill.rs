@@ -22,7 +22,7 @@ const ANSWERED: &str = "NEARCRAWL_TEST_ANSWERED";
 /// Pages in a batch.
 const BATCH: u64 = 1_000;
 
-/// Batches in each life: enough for the newest changes to fill memory and be swept into rows more than once.
+/// Batches in each process: enough for the newest changes to fill memory and be swept into rows more than once.
 const LIFE: u64 = 60;
 
 /// So many batches are answered in memory at most before they are in the log, with 8 bytes a page.
@@ -45,7 +45,7 @@ fn a_page_is_new_once_though_its_askers_are_killed() {
         alone.args(["--exact", &name, "--nocapture"]).env(DIRECTORY, dir.path()).env(ANSWERED, answered.to_string());
         let mut process = alone.stdout(Stdio::piped()).spawn().unwrap();
         let mut forgotten = 0;
-        // Each life ends at another place of a batch, a sweep, a flush.
+        // Each process ends at another place of a batch, a sweep, a flush.
         for line in BufReader::new(process.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
             if let Some(again) = line.strip_prefix("new again ") {

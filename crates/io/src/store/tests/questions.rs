@@ -116,7 +116,7 @@ async fn journals_are_listed_by_subnet_and_dropped_one_by_one() {
     assert!(shrunk[&third.subnet] < 0, "{shrunk:?}");
     assert_eq!(store.journals(None).await.unwrap(), [(wide, 300), (third, 2), (runs[2].clone(), 2), (six, 300)]);
     assert!(store.journal_drop_runs(runs[2].clone(), true).await.unwrap().is_empty());
-    // It may begin anew, and does not find rows of its previous life.
+    // It may begin anew, and does not find rows of its previous opening.
     assert_eq!(store.journal_append(vec![row(&narrow, 1, "b"), row(&narrow, 0, "a")]).await.unwrap().heads, [(narrow, 2)]);
 }
 

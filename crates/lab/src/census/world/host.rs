@@ -39,7 +39,7 @@ pub(crate) enum Nature {
     RobotsFail,
     /// Its front page never comes.
     Silent,
-    /// Its certificate has expired, is another host's, or a stranger signed it.
+    /// Its certificate has expired, is another host's, or an unknown authority signed it.
     Expired,
     ForOther,
     Stranger,

@@ -59,7 +59,7 @@ pub struct World {
     plan: WorldPlan,
     /// Subnets, registrations and distances.
     pub places: Places,
-    /// Where each server lives.
+    /// Where each server is.
     pub servers: Vec<Ipv4Addr>,
     /// The hosts; two of them may live at one server.
     pub hosts: Vec<HostPlan>,
@@ -89,7 +89,7 @@ impl World {
         world
     }
 
-    /// One host a server, three more that share an address, and one subdomain that lives elsewhere than its parent.
+    /// One host a server, three more that share an address, and one subdomain that is elsewhere than its parent.
     fn name_hosts(&mut self, rng: &mut SplitMix64) {
         let mut used: BTreeMap<String, usize> = BTreeMap::new();
         let last = self.servers.len() - 1;
@@ -158,7 +158,7 @@ impl World {
         self.plan
     }
 
-    /// Where each access point lives.
+    /// Where each access point is.
     pub fn access_points(&self) -> [Ipv4Addr; ACCESS_POINTS] {
         self.places.access_points
     }
@@ -198,7 +198,7 @@ impl World {
         ACCESS_POINTS - 1
     }
 
-    /// The subnet (an index) in which a server lives.
+    /// The subnet (an index) in which a server is.
     pub fn land_of(&self, server: IpAddr) -> Option<usize> {
         self.land_of.get(&server).copied()
     }

@@ -14,7 +14,7 @@ use std::{
 /// How many access points there are, one a region.
 pub const ACCESS_POINTS: usize = 5;
 
-/// Registries and their countries; the access point lives in the first country.
+/// Registries and their countries; the access point is in the first country.
 const REGIONS: [(&str, [&str; 3]); ACCESS_POINTS] = [
     ("afrinic", ["KE", "ZA", "MA"]),
     ("apnic", ["JP", "IN", "NZ"]),
@@ -68,7 +68,7 @@ struct Record {
 /// All subnets with their registration.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Where each access point lives.
+    /// Where each access point is.
     pub access_points: [Ipv4Addr; ACCESS_POINTS],
     /// The subnets, by region; those of the access points themselves among them.
     pub lands: Vec<Land>,

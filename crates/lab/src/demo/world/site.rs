@@ -38,7 +38,7 @@ pub struct Oddities {
 pub struct HostPlan {
     /// The host name.
     pub name: Host,
-    /// The server it lives at (an index).
+    /// The server it is at (an index).
     pub server: usize,
     /// Pages that hang together as a binary tree, the root page among them.
     pub pages: usize,

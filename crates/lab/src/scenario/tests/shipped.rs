@@ -2,7 +2,7 @@
 
 use super::Scenario;
 
-/// Shipped scenarios that do not hold: the promises that they break with seed 1, and why. A commit that mends one takes it off.
+/// Shipped scenarios that do not hold: the promises that they break with seed 1, and why. A commit that fixes one removes it.
 const BROKEN: &[(&str, &[&str], &str)] = &[(
     "a3-three-disks-lost",
     &["lost"],

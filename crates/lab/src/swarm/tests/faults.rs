@@ -11,7 +11,7 @@ const PLACES: [u8; 5] = [5, 25, 50, 75, 95];
 /// A seeded swarm that has been crawling for so long.
 #[track_caller]
 fn crawling(seed: u64, places: &[u8], after: Millis) -> (World, Truth) {
-    // Old enough that everybody counts, so that silence is judged as in everyday life.
+    // Old enough that everybody counts, so that silence is judged as in normal operation.
     let (mut world, truth) = swarm(seed, places, &SHAPE, settings(4));
     world.run(2 * MINUTE);
     world.seed(0, urls(&["http://s0.test/"]));

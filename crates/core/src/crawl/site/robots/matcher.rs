@@ -1,4 +1,4 @@
-//! Matches patterns of robots.txt against paths: `*` stands for anything, `$` for the end; no pattern makes this walk back.
+//! Matches patterns of robots.txt against paths: `*` stands for anything, `$` for the end; no pattern makes this backtrack.
 
 use memchr::memmem;
 use std::borrow::Cow;
