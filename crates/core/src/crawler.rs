@@ -3,7 +3,7 @@
 //! Facts come in as [`Event`]s, what is to be done goes out as [`Command`]s; nothing here touches the world, and nothing is decided here.
 //!
 //! Which machine a fact is for stands here and, for what members ask and answer, in `requests`; what several machines do about one fact in
-//! `effects`; what one machine wants of another is a [`Signal`].
+//! the files of `effects`; what one machine wants of another is a [`Signal`].
 
 use crate::event::{Command, Event};
 use crate::membership::{Member, Roster, Swim};
