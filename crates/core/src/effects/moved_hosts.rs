@@ -95,7 +95,7 @@ impl Crawler {
         if self.replication.is_loading(&key.subnet) || self.migration.has_stopped(&key.subnet) || self.view().held_back().is_some() {
             return;
         }
-        let Some(owner) = self.owner_at(&located, start.as_ref()) else { return };
+        let Some(owner) = self.owner_for(&located, start.as_ref()) else { return };
         let Some(to) = self.ownership.register().around(located.address).map(|claim| claim.subnet) else { return };
         if went_to != Some((to, located.address)) {
             if self.crawl.stop_host(host) {

@@ -14,20 +14,9 @@ use nearcrawl_model::{
 };
 
 impl Crawler {
-    /// Who crawls this host, if that is decided and they can be reached; if not, sees to it that it gets decided.
-    pub(super) fn owner_for(&mut self, located: &LocatedHost) -> Option<AccessPoint> {
-        let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, routing, replication, migration, .. } = self;
-        let first = routing.first_for(&located.host);
-        let changing = |subnet: &Subnet| replication.is_loading(subnet) || migration.has_stopped(subnet);
-        let crawls = |subnet: &Subnet, smaller: &Subnet| crawl.sites().is_crawled(&located.host, subnet, smaller);
-        let others = delegation::Others { members, ownership, shutdown };
-        let owner = delegation.owner_for(context, others, located, first, changing, crawls);
-        self.settle_signals();
-        owner
-    }
-
-    /// Who owns the new address of a host; if that is not decided, sees to it that it gets decided.
-    pub(super) fn owner_at(&mut self, located: &LocatedHost, start: Option<&PageUrl>) -> Option<AccessPoint> {
+    /// Who crawls this host, if that is decided and they can be reached; if not, sees to it that it gets decided. `start` is a URL of it to
+    /// be asked for.
+    pub(super) fn owner_for(&mut self, located: &LocatedHost, start: Option<&PageUrl>) -> Option<AccessPoint> {
         let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, replication, migration, .. } = self;
         let changing = |subnet: &Subnet| replication.is_loading(subnet) || migration.has_stopped(subnet);
         let crawls = |subnet: &Subnet, smaller: &Subnet| crawl.sites().is_crawled(&located.host, subnet, smaller);

@@ -67,7 +67,8 @@ impl Crawler {
                     self.replication.delivered(&items);
                 }
                 Place::At(located) => {
-                    let owner = self.owner_for(&located);
+                    let start = self.routing.first_for(&located.host).cloned();
+                    let owner = self.owner_for(&located, start.as_ref());
                     if self.holds_back(&located, owner == Some(self.context.me)) {
                         self.routing.hold_back(&self.context, &host);
                         continue;
