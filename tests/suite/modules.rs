@@ -152,7 +152,7 @@ fn edges(modules: &Modules) -> BTreeMap<String, BTreeMap<String, BTreeSet<String
 }
 
 /// Of a graph, the sets of files from each of which every other of the set is reached.
-fn circles(edges: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<BTreeSet<String>> {
+pub(super) fn circles(edges: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<BTreeSet<String>> {
     let reached = |from: &str| {
         let mut reached: BTreeSet<String> = BTreeSet::new();
         let mut waiting = vec![from.to_owned()];

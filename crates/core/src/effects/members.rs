@@ -44,8 +44,20 @@ impl Crawler {
         self.report.members_changed(&self.context, &self.membership, &self.ownership);
     }
 
+    /// There is a connection to a member: what it may not have heard is compared with it.
+    pub(crate) fn member_connected(&mut self, who: AccessPoint) {
+        self.opt_outs.compare_with(&mut self.context, who);
+        self.admissions.compare_with(&mut self.context, who);
+        self.voting.connected(&mut self.context, who);
+        self.replication.connected(&mut self.context, who);
+        self.ownership.compare_with(&mut self.context, &self.membership, who);
+        self.hierarchy_version.tell_soon(&self.context);
+        self.report.mark_changed();
+    }
+
     /// The roster gave a member up.
     pub(crate) fn dead(&mut self, gone: AccessPoint) {
+        self.delegation.member_died(&self.context, gone);
         self.ownership.dead(self.context.now.moment, gone);
         self.tick_recovery();
         self.tick_take_over();

@@ -160,14 +160,16 @@ impl Crawler {
         self.send_out(outgoing);
     }
 
-    /// The journal of a host that goes on in another subnet of ours was read: it is recorded there.
-    pub(super) fn carry_here(&mut self, key: JournalKey, entries: Vec<JournalEntry>) {
-        let went_to = self.crawl.site(&key.host).and_then(|site| site.went_to());
-        let Some((to, _)) = went_to.filter(|(to, _)| self.owns(to)) else { return };
-        let there = JournalKey { subnet: to, ..key };
-        self.replication.adopt(&mut self.context, self.migration.next_owner(&to), &there, &entries);
-        if let Some(leaving) = self.crawl.leaving_mut(&there.host) {
-            leaving.own_copy = Some((there, entries));
+    /// Our own store's journals of a subnet of ours were read. Those of hosts that go on in another subnet of ours are recorded there.
+    pub(crate) fn carry_here(&mut self, journals: &[(JournalKey, Vec<JournalEntry>)]) {
+        for (key, entries) in self.crawl.read_here(journals) {
+            let went_to = self.crawl.site(&key.host).and_then(|site| site.went_to());
+            let Some((to, _)) = went_to.filter(|(to, _)| self.owns(to)) else { continue };
+            let there = JournalKey { subnet: to, ..key };
+            self.replication.adopt(&mut self.context, self.migration.next_owner(&to), &there, &entries);
+            if let Some(leaving) = self.crawl.leaving_mut(&there.host) {
+                leaving.own_copy = Some((there, entries));
+            }
         }
     }
 
@@ -223,7 +225,14 @@ impl Crawler {
     }
 
     /// The journals of a host that has an address of ours now came, or did not: then its owner asks again.
-    pub(super) fn host_arrived(&mut self, host: &Host, from: AccessPoint, filed: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
+    pub(crate) fn host_arrived(
+        &mut self,
+        host: &Host,
+        from: AccessPoint,
+        filed: Subnet,
+        journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
+    ) {
+        let journals = journals.unwrap_or_default();
         let Some(Coming { located, journal, rows, .. }) = self.crawl.host_arrived(host, from, &filed) else { return };
         let Some(subnet) = self.ownership.own_subnet_around(self.context.me, located.address) else { return };
         if self.replication.is_loading(&subnet) || self.migration.has_stopped(&subnet) {

@@ -11,18 +11,14 @@ use nearcrawl_model::{
 
 /// It became ours: its journals come.
 impl Crawler {
-    /// A member sent all it had of a subnet, or of one host in it, or nothing came of asking it.
+    /// A member sent all it had of a subnet, or nothing came of asking it.
     pub(crate) fn recovered(
         &mut self,
         subnet: Subnet,
-        host: Option<Host>,
         from: AccessPoint,
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
         bytes: usize,
     ) {
-        if let Some(host) = host {
-            return self.host_arrived(&host, from, subnet, journals.unwrap_or_default());
-        }
         self.replication.recovered(&self.context, subnet, from, journals, bytes);
         self.begin_if_known(subnet);
     }
@@ -36,9 +32,6 @@ impl Crawler {
 
     /// Our own store's journals of a subnet of ours were read.
     pub(crate) fn loaded(&mut self, subnet: Subnet, journals: Vec<(JournalKey, Vec<JournalEntry>)>) {
-        for (key, entries) in self.crawl.read_here(&journals) {
-            self.carry_here(key, entries);
-        }
         self.replication.loaded(self.context.now.moment, subnet, journals);
         self.begin_if_known(subnet);
     }
