@@ -4,23 +4,18 @@ use crate::{
     crawler::{Crawler, MAX_OUTGOING},
     event::SurveyEvent,
     pending::Pending,
-    routing::{locator::Lookup, outbox::Item},
-    survey::probing::{TURN, ToProbe, Wait},
+    routing::outbox::Item,
+    survey::probing::{ProbeStep, TURN},
 };
 use nearcrawl_model::{
-    fetch::{ProbeReport, ProbeTarget},
+    fetch::ProbeReport,
     ids::{QuestionId, Ticket},
     journal::Arrival,
     message::{Request, Response},
     time::Millis,
+    url::Host,
 };
-use std::net::{IpAddr, SocketAddr};
-
-/// After so long a server of a survey's sample that may not be probed is looked at again.
-const PROBE_LATER: Millis = 600_000;
-
-/// The same if its address is being looked up, or its owner cannot say yet when it may be probed.
-const PROBE_SOON: Millis = 2_000;
+use std::net::IpAddr;
 
 /// What three connects to a server far away take.
 const USUAL_PROBE: Millis = 1_000;
@@ -55,52 +50,21 @@ impl Crawler {
         if self.view().held_back().is_some() {
             return;
         }
-        if let Some((server, target)) = self.surveys.turn_came(&self.context) {
-            // It may have been opted out since its turn was asked for.
-            if self.context.denies(&target.host, Some(target.address.ip())) {
-                return self.surveys.probe_later(&self.context, &server, Wait::Denied, PROBE_LATER);
-            }
-            return match self.delegation.contact_for_survey(&mut self.context, &target) {
-                Ok(()) => self.surveys.probe(&mut self.context, &server, Some(target)),
-                Err(_) => self.surveys.probe_later(&self.context, &server, Wait::Budget, PROBE_LATER),
-            };
-        }
-        let Some(server) = self.surveys.next_to_probe(&self.context) else { return };
-        let host = server.url.host();
-        if self.context.denies(&host, None) {
-            return self.surveys.probe_later(&self.context, &server, Wait::Denied, PROBE_LATER);
-        }
         let now = self.context.now.moment;
-        match self.routing.locator().lookup(&host, now) {
-            Lookup::At(located) if self.context.denies(&host, Some(located.address)) => {
-                self.surveys.probe_later(&self.context, &server, Wait::Denied, PROBE_LATER);
+        let lookup = |host: &Host| self.routing.locator().lookup(host, now);
+        let owner_of = |address| self.ownership.register().around(address).filter(|claim| !claim.released).map(|claim| claim.owner);
+        match self.surveys.next_step(&mut self.context, lookup, owner_of) {
+            ProbeStep::Nothing => {}
+            ProbeStep::Contact(server, target) => {
+                let may = self.delegation.contact_for_survey(&mut self.context, &target).is_ok();
+                self.surveys.contact(&mut self.context, &server, target, may);
             }
-            Lookup::At(located) => {
-                let address = SocketAddr::new(located.address, server.url.port());
-                let target = ProbeTarget { address, host, secure: server.url.is_secure() };
-                self.ask_for_turn(server, target);
+            ProbeStep::Find(host) => self.routing.find(&mut self.context, &self.membership, &host),
+            ProbeStep::AskTurn(owner, address) if owner == self.context.me => {
+                let after = self.lend_turn(address);
+                self.surveys.turn_told(&self.context, Some(after));
             }
-            Lookup::Nowhere(failure) if !failure.is_transient() => self.surveys.probe(&mut self.context, &server, None),
-            Lookup::Nowhere(_) => self.surveys.probe_later(&self.context, &server, Wait::Address, PROBE_LATER),
-            Lookup::Later(_, at) => self.surveys.probe_later(&self.context, &server, Wait::Address, at.since(now).max(PROBE_SOON)),
-            Lookup::Unknown => {
-                self.routing.find(&mut self.context, &self.membership, &host);
-                self.surveys.probe_later(&self.context, &server, Wait::Address, PROBE_SOON);
-            }
-        }
-    }
-
-    /// Asks the owner of a server's address when it may be probed. What has no owner yet is being probed by those who look for one.
-    fn ask_for_turn(&mut self, server: ToProbe, target: ProbeTarget) {
-        let address = target.address.ip();
-        let owner = self.ownership.register().around(address).filter(|claim| !claim.released).map(|claim| claim.owner);
-        let Some(owner) = owner else { return self.surveys.probe_later(&self.context, &server, Wait::Turn, PROBE_SOON) };
-        self.surveys.wants_turn(server, target);
-        if owner == self.context.me {
-            let after = self.lend_turn(address);
-            self.surveys.turn_told(&self.context, Some(after));
-        } else {
-            self.context.ask(owner, Pending::ProbeTurn, Request::ProbeTurn(address));
+            ProbeStep::AskTurn(owner, address) => self.context.ask(owner, Pending::ProbeTurn, Request::ProbeTurn(address)),
         }
     }
 
