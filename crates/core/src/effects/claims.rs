@@ -12,7 +12,7 @@ use crate::{
     voting,
 };
 use nearcrawl_model::{
-    claim::{Claim, ClaimReason, MAX_EPOCH, SignedClaim},
+    claim::{Claim, MAX_EPOCH, SignedClaim},
     ids::WriteId,
     message::Response,
     subnet::Subnet,
@@ -35,19 +35,9 @@ impl Crawler {
         let mine: Vec<_> = self.ownership.register().held_by(&self.context.me).collect();
         for subnet in mine {
             let Some(claim) = self.ownership.register().claim(&subnet) else { continue };
-            // What was begun here is here. If nothing was, it may be that we lost our disk before, heard from others what is ours, and ended
-            // before replicas had sent it.
-            let begun = match claim.reason {
-                ClaimReason::OwnerDead | ClaimReason::Released | ClaimReason::Moved => claim.epoch,
-                ClaimReason::Awarded | ClaimReason::OwnSubnet => 0,
-            };
-            // Who has what was recorded in a life before is told by the voters. Who is alone, and was, has nobody to ask.
-            let alone = !self.context.settings.joins && self.membership.standings().is_empty();
-            let (at, awaited) = if alone {
-                (JournalsAt::Here, AwaitedReplicas::default())
-            } else {
-                (JournalsAt::HereIfBegun(begun), AwaitedReplicas::unknown())
-            };
+            let at = self.ownership.journals_at_start(&self.context, &self.membership, claim);
+            // Who has what was recorded in a life before is told by the voters.
+            let awaited = if at == JournalsAt::Here { AwaitedReplicas::default() } else { AwaitedReplicas::unknown() };
             self.replication.load(&mut self.context, &self.membership, subnet, at, awaited);
         }
     }
