@@ -3,7 +3,7 @@
 use crate::{
     crawler::Crawler,
     pending::Pending,
-    replication::{AwaitedReplicas, Lived, handed_on},
+    replication::{Lived, taken_over},
     voting::{asker::Asker, proposals::Accepted},
 };
 use nearcrawl_model::{
@@ -13,7 +13,7 @@ use nearcrawl_model::{
     message::{Request, Response},
     replica::NamedReplica,
     time::Moment,
-    vote::{ReplicaSet, SignedPart},
+    vote::SignedPart,
 };
 
 impl Crawler {
@@ -57,23 +57,11 @@ impl Crawler {
         let mut claims = Vec::new();
         let own = NamedReplica { member: self.context.me, store: self.context.store };
         for Accepted { proof, before } in self.voting.take_accepted() {
-            // What we recorded in a database that is lost does not come back.
-            let lived = |member: &AccessPoint| match self.report.told_for(member) {
-                _ if *member == own.member => Some(Lived { told: 0, of: running }),
-                told => told.map(|(told, last)| Lived { told, of: last.since(self.context.started) }),
-            };
-            let handed = |mut set: ReplicaSet| {
-                // What we recorded ourselves is here, if our disk was not lost.
-                if set.owner == own.member && set.members.contains(&own) {
-                    set.members.clear();
-                }
-                handed_on(set, lived, running)
-            };
-            let is_here = before.iter().any(|set| set.replicas.owner == own.member && set.replicas.members.contains(&own));
-            let before: Vec<_> = before.into_iter().flat_map(|set| handed(set.replicas)).collect();
+            let told_for = |member: &AccessPoint| self.report.told_for(member);
+            let lived = |member: &AccessPoint| told_for(member).map(|(told, last)| Lived { told, of: last.since(self.context.started) });
+            let (before, awaited) = taken_over(before.into_iter().map(|set| set.replicas), own, lived, running);
             if let Ok(claim) = proof.read() {
-                let awaited = AwaitedReplicas::new(before.clone());
-                self.replication.insert_expected(claim.subnet, if is_here { awaited.and_of(own) } else { awaited });
+                self.replication.insert_expected(claim.subnet, awaited);
             }
             claims.push((proof, before));
         }
