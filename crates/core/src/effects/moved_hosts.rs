@@ -1,9 +1,9 @@
 //! Effects of hosts having other addresses: they are looked up, leave, or come.
 
 use crate::{
-    crawl::moved_hosts::{Coming, MAX_COMING},
+    crawl::moved_hosts::Coming,
     crawler::Crawler,
-    event::{Command, PeerCommand, StoreCommand},
+    event::{Command, StoreCommand},
     pending::Pending,
     replication::loading::JournalCopy,
 };
@@ -183,48 +183,20 @@ impl Crawler {
 impl Crawler {
     /// The owner of the address that a host had says that it has one of ours, and wants us to take its journals.
     pub(crate) fn take_host(&mut self, from: AccessPoint, ticket: Ticket, located: LocatedHost, journal: JournalKey, rows: u64) {
-        let answer = self.judge_coming(from, located, journal, rows);
+        let is_resting = self.shutdown.is_stopping() || self.view().held_back().is_some();
+        let coming = Coming { from, located, journal, rows, since: self.context.now.moment };
+        let (crawl, cx, replication, others) = self.crawling();
+        let answer = match crawl.may_come(cx, replication, others, &coming, is_resting) {
+            Ok(subnet) => {
+                let is_there = self.routing.confirms_move(&mut self.context, &self.membership, &coming.located);
+                self.crawl.comes(&mut self.context, &self.replication, subnet, coming, is_there)
+            }
+            Err(answer) => answer,
+        };
         self.answer(ticket, answer);
     }
 
-    fn judge_coming(&mut self, from: AccessPoint, located: LocatedHost, journal: JournalKey, rows: u64) -> Response {
-        let refused = |why: &str| Response::Refused(why.to_owned());
-        let latest = self.ownership.register().latest(&journal.subnet);
-        if !latest.is_some_and(|held| held.claim.owner == from && !held.claim.released) || journal.host != located.host {
-            self.context.refuse("hosts handed over by others than their owners");
-            return refused("the sender does not own the journal's subnet");
-        }
-        let Some(subnet) = self.ownership.own_subnet_around(self.context.me, located.address) else {
-            return refused("another member owns the address");
-        };
-        let changing = self.replication.is_loading(&subnet) || self.migration.has_stopped(&subnet);
-        if changing || self.shutdown.is_stopping() || self.view().held_back().is_some() || !journal.is_plausible() {
-            return Response::Busy(1_000);
-        }
-        match self.routing.confirms_move(&mut self.context, &self.membership, &located) {
-            None => return Response::Busy(1_000),
-            Some(false) => return refused("the host's steward says otherwise"),
-            Some(true) => {}
-        }
-        if let Some(site) = self.crawl.site(&located.host).filter(|site| !site.has_ended()) {
-            let is_it = site.key.subnet == subnet && site.key.run == journal.run && site.came_from(&journal.subnet);
-            if is_it || (site.key.run, site.next_sequence()) >= (journal.run, rows) {
-                let key = site.key.clone();
-                // Rows that its owner wrote since then say nothing that is needed here.
-                let upto = if is_it { rows.min(site.next_sequence()) } else { 1 };
-                return if self.replication.is_recorded(&key, upto) { Response::Noted } else { Response::Busy(1_000) };
-            }
-        }
-        if !self.crawl.moved().is_coming(&located.host) && self.crawl.moved().coming() < MAX_COMING {
-            let (filed, host, since) = (journal.subnet, Some(located.host.clone()), self.context.now.moment);
-            self.crawl.expect_host(Coming { from, located, journal, rows, since });
-            self.context.commands.push_back(Command::Peers(PeerCommand::Recover { subnet: filed, host, from }));
-            self.report.mark_changed();
-        }
-        Response::Busy(1_000)
-    }
-
-    /// The journals of a host that has an address of ours now came, or did not: then its owner asks again.
+    /// The journals of a host that has an address of ours now came, or did not.
     pub(crate) fn host_arrived(
         &mut self,
         host: &Host,
@@ -232,31 +204,13 @@ impl Crawler {
         filed: Subnet,
         journals: Option<Vec<(JournalKey, Vec<JournalEntry>)>>,
     ) {
-        let journals = journals.unwrap_or_default();
-        let Some(Coming { located, journal, rows, .. }) = self.crawl.host_arrived(host, from, &filed) else { return };
-        let Some(subnet) = self.ownership.own_subnet_around(self.context.me, located.address) else { return };
-        if self.replication.is_loading(&subnet) || self.migration.has_stopped(&subnet) {
-            return;
-        }
-        let of_run = |run: u32| {
-            let found = journals.iter().find(|(key, _)| key.subnet == filed && key.host == *host && key.run == run);
-            found.map(|(_, entries)| {
-                let plausible: Vec<_> = entries.iter().take_while(|entry| entry.is_plausible()).cloned().collect();
-                JournalCopy::new(JournalKey { subnet, host: host.clone(), run }, plausible, false)
-            })
-        };
-        let Some(copy) = of_run(journal.run).filter(|copy| copy.entries.len() as u64 >= rows) else { return };
-        let goes_on_here =
-            |entry: &JournalEntry| matches!(entry, JournalEntry::Moved { to, address, .. } if (*to, *address) == (subnet, located.address));
-        if copy.entries.iter().rfind(|entry| matches!(entry, JournalEntry::Moved { .. })).is_none_or(|entry| !goes_on_here(entry)) {
-            return self.context.refuse("journals of hosts that did not move here");
-        }
-        let older = journals.iter().filter(|(key, _)| key.subnet == filed && key.host == *host && copy.follows(key.run));
-        let previous = older.map(|(key, _)| key.run).max().and_then(of_run);
+        let (crawl, cx, replication, others) = self.crawling();
+        let arrived = crawl.host_arrived(cx, replication, others, host, (from, filed), &journals.unwrap_or_default());
+        let Some((copy, previous)) = arrived else { return };
         if let Some(other) = self.crawl.site(host).map(|site| site.key.subnet) {
             self.dissolve_hosts(other, vec![host.clone()], true);
         }
-        let epoch = self.ownership.register().claim(&subnet).map_or(0, |claim| claim.epoch);
+        let epoch = self.ownership.register().claim(&copy.key.subnet).map_or(0, |claim| claim.epoch);
         let outgoing = self.begin_from(copy, previous, epoch);
         self.crawl.has_come(&self.context);
         self.report.mark_changed();
