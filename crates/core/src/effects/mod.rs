@@ -22,12 +22,10 @@ use crate::{
     crawl::{self, Crawl},
     crawler::Crawler,
     delegation::{self, Delegation},
-    membership::machine::HeldBack,
     migration::{Migration, handover::Surroundings},
     replication::Replication,
     voting::{self, Voting},
 };
-use nearcrawl_model::allowance::Rest;
 
 /// What those say is counted who are known to be no members.
 pub(crate) const EXCLUDED: &str = "messages of those who were expelled or whose certificates ended";
@@ -55,15 +53,7 @@ impl Crawler {
 
     /// Has migration do something, with all that it reads; then what it wants of others is done.
     fn migrate<T>(&mut self, act: impl FnOnce(&mut Migration, &mut Context, &Surroundings<'_>) -> T) -> T {
-        // Whoever rests because of its memory gives subnets away: otherwise it would never use less. So does, after a while, one whose line has
-        // become metered: nobody foretells that.
-        let departs = self.context.outlook.back_at.is_some();
-        let gives = |why: HeldBack| match why {
-            HeldBack::Resting(Rest::MemoryFull { .. }) => true,
-            HeldBack::Resting(Rest::Metered { .. }) => departs,
-            _ => false,
-        };
-        let held_back = self.view().held_back().is_some_and(|why| !gives(why));
+        let held_back = self.view().held_back();
         let around = Surroundings {
             membership: &self.membership,
             ownership: &self.ownership,
@@ -71,7 +61,7 @@ impl Crawler {
             replication: &self.replication,
             delegation: &self.delegation,
             report: &self.report,
-            held_back,
+            held_back: held_back.as_ref(),
         };
         let done = act(&mut self.migration, &mut self.context, &around);
         self.settle_signals();
