@@ -3,6 +3,7 @@
 //! They read off the source whom each is given to read, whom to change, which signals it gives, and where methods of the joining type
 //! stand.
 
+use super::modules::circles;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -168,19 +169,37 @@ fn machines_keep_their_state_to_themselves() {
 }
 
 #[test]
-fn the_joining_type_stands_in_three_files_and_routes_in_few_lines() {
+fn the_joining_type_stands_where_the_document_says_and_routes_in_few_lines() {
     let mut waiting = vec![core()];
-    let mut files = BTreeSet::new();
+    let mut lines = BTreeMap::new();
     while let Some(path) = waiting.pop() {
         if path.is_dir() {
             waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if fs::read_to_string(&path).unwrap().lines().any(|line| line.starts_with("impl Crawler")) {
-            files.insert(path.strip_prefix(core()).unwrap().to_string_lossy().into_owned());
+            continue;
+        }
+        let source = fs::read_to_string(&path).unwrap();
+        if source.lines().any(|line| line.starts_with("impl Crawler")) {
+            lines.insert(path.strip_prefix(core()).unwrap().to_string_lossy().into_owned(), source.lines().count());
         }
     }
-    assert_eq!(files, ["crawler.rs", "effects.rs", "requests.rs"].map(str::to_owned).into());
-    let lines = fs::read_to_string(core().join("crawler.rs")).unwrap().lines().count();
-    assert!(lines <= 300, "crawler.rs has {lines} lines: what does it decide?");
+    let (effects, others): (BTreeMap<_, _>, BTreeMap<_, _>) = lines.into_iter().partition(|(file, _)| file.starts_with("effects/"));
+    assert_eq!(others.keys().map(String::as_str).collect::<Vec<_>>(), ["crawler.rs", "requests.rs"]);
+    assert!(effects.len() > 5, "{effects:?}");
+    assert!(effects.values().all(|lines| *lines <= 280), "a file has one subject: {effects:?}");
+    assert!(others["crawler.rs"] <= 300, "crawler.rs has {} lines: what does it decide?", others["crawler.rs"]);
+}
+
+#[test]
+fn effects_of_one_subject_lead_to_those_of_another_and_not_back() {
+    let files = fs::read_dir(core().join("effects")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let codes: BTreeMap<String, String> = files.map(|file| (file.clone(), code(&format!("effects/{file}")))).collect();
+    let of = |code: &str| words_after(code, "fn ").map(str::to_owned).collect::<Vec<_>>();
+    let homes: BTreeMap<String, &String> =
+        codes.iter().flat_map(|(file, code)| of(code).into_iter().map(move |name| (name, file))).collect();
+    let called = |code: &str| words_after(code, "self.").filter_map(|name| homes.get(name)).map(|file| (*file).clone()).collect();
+    let edges: BTreeMap<String, BTreeSet<String>> = codes.iter().map(|(file, code)| (file.clone(), called(code))).collect();
+    assert!(edges["routing.rs"].contains("visits.rs"), "calls are found: {edges:?}");
+    assert_eq!(circles(&edges), BTreeSet::new());
 }
 
 #[test]

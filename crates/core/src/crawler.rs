@@ -3,7 +3,7 @@
 //! Facts come in as [`Event`]s, what is to be done goes out as [`Command`]s; nothing here touches the world, and nothing is decided here.
 //!
 //! Which machine a fact is for stands here and, for what members ask and answer, in `requests`; what several machines do about one fact in
-//! `effects`; what one machine wants of another is a [`Signal`].
+//! the files of `effects`; what one machine wants of another is a [`Signal`].
 
 use crate::event::{Command, Event};
 use crate::membership::{Member, Roster, Swim};
@@ -157,8 +157,12 @@ impl Crawler {
             Event::VotingStored { write } => self.voting_stored(write),
             Event::DeclareLost(lost) => self.declare_lost(lost),
             Event::Copied { to, sent, answer } => self.copied(to, &sent, answer),
-            Event::Recovered { subnet, host, from, journals, bytes } => self.recovered(subnet, host, from, journals, bytes),
-            Event::Loaded { subnet, journals } => self.loaded(subnet, journals),
+            Event::Recovered { subnet, host: Some(host), from, journals, .. } => self.host_arrived(&host, from, subnet, journals),
+            Event::Recovered { subnet, host: None, from, journals, bytes } => self.recovered(subnet, from, journals, bytes),
+            Event::Loaded { subnet, journals } => {
+                self.carry_here(&journals);
+                self.loaded(subnet, journals)
+            }
             Event::SeenLoaded { site } => self.crawl.awake(&mut self.context, site),
             Event::Survey(event) => self.survey(event),
             Event::OptOut(event) => self.opt_out(event),
@@ -264,19 +268,8 @@ impl Crawler {
                 let (delegation, context, others) = self.delegating();
                 delegation.member_came(context, others, who)
             }
-            Signal::MemberConnected(who) => {
-                self.opt_outs.compare_with(&mut self.context, who);
-                self.admissions.compare_with(&mut self.context, who);
-                self.voting.connected(&mut self.context, who);
-                self.replication.connected(&mut self.context, who);
-                self.ownership.compare_with(&mut self.context, &self.membership, who);
-                self.hierarchy_version.tell_soon(&self.context);
-                self.report.mark_changed();
-            }
-            Signal::MemberDied(gone) => {
-                self.delegation.member_died(&self.context, gone);
-                self.dead(gone);
-            }
+            Signal::MemberConnected(who) => self.member_connected(who),
+            Signal::MemberDied(gone) => self.dead(gone),
             Signal::AdmissionChanged(who) => self.admission_changed(who),
             Signal::NextOwnerChanged(subnet) => self.next_owner_changed(subnet),
             Signal::HandOverCalledOff(subnet) => self.hand_over_called_off(subnet),

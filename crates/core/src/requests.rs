@@ -97,20 +97,6 @@ impl Crawler {
             Request::FindOwner(_, target) => self.find_owner_for(ticket, target),
             Request::Reserve(subnet, target) => self.settle_reserved(ticket, subnet, target),
             Request::Probe(subnet, target, before) => self.probe_for((from, ticket), ProbeOrder { subnet, target, before }),
-            Request::Award { .. } if self.shutdown.is_leaving() => {
-                self.answer(ticket, Response::Refused("it is leaving the swarm".to_owned()))
-            }
-            // It may be claimed already, or lie in what is: we have not heard of it yet.
-            Request::Award { .. } if !self.ownership.is_synced() => {
-                self.answer(ticket, Response::Refused("its ownership map is not whole yet".to_owned()))
-            }
-            // Who is asked whether it is near says so, too; some are chosen without being asked.
-            Request::Award { .. } if self.context.outlook.memory_nearly_full => {
-                self.answer(ticket, Response::Refused("it uses nearly as much memory as it may".to_owned()))
-            }
-            Request::Award { .. } if self.context.outlook.disk_nearly_full => {
-                self.answer(ticket, Response::Refused("its files take nearly as much of the disk as they may".to_owned()))
-            }
             Request::Award { award, rest } => self.awarded_by(from, ticket, award, rest),
             Request::Offer { subnet, epoch } => self.offered(ticket, Offer { from, subnet, epoch }),
             Request::TakeOver(release) => self.take_over(from, ticket, release),
@@ -225,6 +211,10 @@ impl Crawler {
 
     /// A steward, or the owner of what lies around it, awards us a subnet.
     fn awarded_by(&mut self, from: AccessPoint, ticket: Ticket, award: Award, rest: Millis) {
+        let (_, context, others) = self.delegating();
+        if let Some(why) = others.refuses_award(context) {
+            return self.answer(ticket, Response::Refused(why.to_owned()));
+        }
         let subnet = award.subnet;
         let may = self.ownership.may_be_awarded(from, &subnet);
         if may {

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     context::Context,
     crawler::Settings,
-    event::{Command, DiskRoom, PreviousRunRead, StoreCommand, WebCommand},
+    event::{Command, DiskRoom, PeerCommand, PreviousRunRead, StoreCommand, WebCommand},
     replication::{Replication, loading::JournalCopy},
     routing::outbox::Item,
     signal::Signal,
@@ -31,6 +31,7 @@ use nearcrawl_model::{
     fingerprint::Fingerprint,
     ids::{SeenTicket, SiteNumber},
     journal::{Arrival, JournalEntry, JournalKey, Place, VisitOutcome},
+    message::Response,
     seen::SeenBatch,
     subnet::Subnet,
     time::{Millis, Moment, WallTime},
@@ -561,14 +562,78 @@ impl Crawl {
         self.moved.has_moved(host, cx.now.moment);
     }
 
-    /// The journals of a host that has an address of ours now are being fetched.
-    pub(crate) fn expect_host(&mut self, coming: Coming) {
-        self.moved.insert_coming(coming);
+    /// A member wants us to take the journals of a host that has an address of ours now. Where the host would go on, if its steward is to be
+    /// asked whether it is there; else the answer. `is_resting` is whether we ask nothing at the moment, or stop.
+    pub(crate) fn may_come(
+        &self,
+        cx: &mut Context,
+        replication: &Replication,
+        others: Others<'_>,
+        coming: &Coming,
+        is_resting: bool,
+    ) -> Result<Subnet, Response> {
+        let Coming { from, located, journal, .. } = coming;
+        let latest = others.ownership.register().latest(&journal.subnet);
+        if !latest.is_some_and(|held| held.claim.owner == *from && !held.claim.released) || journal.host != located.host {
+            cx.refuse("hosts handed over by others than their owners");
+            return Err(Response::Refused("the sender does not own the journal's subnet".to_owned()));
+        }
+        let subnet = others.ownership.own_subnet_around(cx.me, located.address);
+        let subnet = subnet.ok_or_else(|| Response::Refused("another member owns the address".to_owned()))?;
+        let changing = replication.is_loading(&subnet) || others.migration.has_stopped(&subnet);
+        if changing || is_resting || !journal.is_plausible() { Err(Response::Busy(1_000)) } else { Ok(subnet) }
     }
 
-    /// They came from a member, who files them under this subnet, or they did not.
-    pub(crate) fn host_arrived(&mut self, host: &Host, from: AccessPoint, filed: &Subnet) -> Option<Coming> {
-        self.moved.arrived(host, from, filed)
+    /// The steward of a host that comes to this subnet of ours said whether it is at the address; none if that is being found out. Has its
+    /// journals fetched, unless they are here. The answer: [`Response::Noted`] once they are recorded here.
+    pub(crate) fn comes(
+        &mut self,
+        cx: &mut Context,
+        replication: &Replication,
+        subnet: Subnet,
+        coming: Coming,
+        is_there: Option<bool>,
+    ) -> Response {
+        match is_there {
+            None => return Response::Busy(1_000),
+            Some(false) => return Response::Refused("the host's steward says otherwise".to_owned()),
+            Some(true) => {}
+        }
+        let site = self.sites.get(&coming.located.host).filter(|site| !site.has_ended());
+        if let Some((site, upto)) = site.and_then(|site| Some((site, coming.is_had_by(site, subnet)?))) {
+            return if replication.is_recorded(&site.key, upto) { Response::Noted } else { Response::Busy(1_000) };
+        }
+        let (from, filed, host) = (coming.from, coming.journal.subnet, coming.located.host.clone());
+        if self.moved.expect(coming) {
+            cx.commands.push_back(Command::Peers(PeerCommand::Recover { subnet: filed, host: Some(host), from }));
+            cx.signal(Signal::RollUpChanged);
+        }
+        Response::Busy(1_000)
+    }
+
+    /// They came from a member, who files them under the subnet `filed`, or they did not: then it asks again. Returns the copy that the site
+    /// begins with, and that of the run before, if it goes on here.
+    pub(crate) fn host_arrived(
+        &mut self,
+        cx: &mut Context,
+        replication: &Replication,
+        others: Others<'_>,
+        host: &Host,
+        (from, filed): (AccessPoint, Subnet),
+        journals: &[(JournalKey, Vec<JournalEntry>)],
+    ) -> Option<(JournalCopy, Option<JournalCopy>)> {
+        let coming = self.moved.arrived(host, from, &filed)?;
+        let subnet = others.ownership.own_subnet_around(cx.me, coming.located.address)?;
+        if replication.is_loading(&subnet) || others.migration.has_stopped(&subnet) {
+            return None;
+        }
+        let copy = coming.copy(subnet, journals)?;
+        if !coming.leads_here(&copy) {
+            cx.refuse("journals of hosts that did not move here");
+            return None;
+        }
+        let previous = coming.previous(&copy, journals);
+        Some((copy, previous))
     }
 
     /// A host goes on here.

@@ -12,6 +12,8 @@
 //! 4. the owner of the new address is asked to take the host until it says that it has recorded its journals under its own subnet;
 //! 5. the site is forgotten and its journals are dropped.
 
+use super::site::Site;
+use crate::replication::loading::JournalCopy;
 use nearcrawl_model::{
     access_point::AccessPoint,
     fetch::{LocatedHost, ResolveError},
@@ -110,6 +112,48 @@ pub(crate) struct Coming {
     pub(crate) journal: JournalKey,
     pub(crate) rows: u64,
     pub(crate) since: Moment,
+}
+
+impl Coming {
+    /// Whether a site that is open here is this host already, or newer: then up to which of its rows all must be recorded before its former
+    /// owner may drop its own. `subnet` is ours, that of the new address.
+    pub(super) fn is_had_by(&self, site: &Site, subnet: Subnet) -> Option<u64> {
+        let is_it = site.key.subnet == subnet && site.key.run == self.journal.run && site.came_from(&self.journal.subnet);
+        if is_it {
+            // Rows that its owner wrote since then say nothing that is needed here.
+            return Some(self.rows.min(site.next_sequence()));
+        }
+        ((site.key.run, site.next_sequence()) >= (self.journal.run, self.rows)).then_some(1)
+    }
+
+    /// The journal of one run out of those that came, as it goes on in this subnet: up to its first row that no honest owner writes.
+    fn copy_of_run(&self, run: u32, subnet: Subnet, journals: &[(JournalKey, Vec<JournalEntry>)]) -> Option<JournalCopy> {
+        let theirs = JournalKey { run, ..self.journal.clone() };
+        let (_, entries) = journals.iter().find(|(key, _)| *key == theirs)?;
+        let plausible = entries.iter().take_while(|entry| entry.is_plausible()).cloned().collect();
+        Some(JournalCopy::new(JournalKey { subnet, ..theirs }, plausible, false))
+    }
+
+    /// Out of the journals that came, the copy that the site begins with in this subnet, if it has all rows that were announced.
+    pub(super) fn copy(&self, subnet: Subnet, journals: &[(JournalKey, Vec<JournalEntry>)]) -> Option<JournalCopy> {
+        self.copy_of_run(self.journal.run, subnet, journals).filter(|copy| copy.entries.len() as u64 >= self.rows)
+    }
+
+    /// Whether the last move that the copy tells of leads to the new address.
+    pub(super) fn leads_here(&self, copy: &JournalCopy) -> bool {
+        let mut moves = copy.entries.iter().filter_map(|entry| match entry {
+            JournalEntry::Moved { to, address, .. } => Some((*to, *address)),
+            _ => None,
+        });
+        moves.next_back() == Some((copy.key.subnet, self.located.address))
+    }
+
+    /// The journal of the run that this one is compared with, if it came, too.
+    pub(super) fn previous(&self, copy: &JournalCopy, journals: &[(JournalKey, Vec<JournalEntry>)]) -> Option<JournalCopy> {
+        let of_host = |key: &JournalKey| key.subnet == self.journal.subnet && key.host == self.journal.host;
+        let runs = journals.iter().filter(|(key, _)| of_host(key) && copy.follows(key.run)).map(|(key, _)| key.run);
+        self.copy_of_run(runs.max()?, copy.key.subnet, journals)
+    }
 }
 
 /// Hosts that are looked up, leave, or come.
@@ -314,7 +358,7 @@ impl MovedHosts {
 /// Hosts come.
 impl MovedHosts {
     /// Whether a host's journals are on their way to us.
-    pub(crate) fn is_coming(&self, host: &Host) -> bool {
+    pub(super) fn is_coming(&self, host: &Host) -> bool {
         self.coming.contains_key(host)
     }
 
@@ -323,9 +367,13 @@ impl MovedHosts {
         self.coming.len()
     }
 
-    /// A host's journals are being fetched.
-    pub(super) fn insert_coming(&mut self, coming: Coming) {
-        self.coming.insert(coming.located.host.clone(), coming);
+    /// A host's journals are to be fetched, unless they are being fetched already or too many are. Whether they are to be.
+    pub(super) fn expect(&mut self, coming: Coming) -> bool {
+        let begins = !self.is_coming(&coming.located.host) && self.coming.len() < MAX_COMING;
+        if begins {
+            self.coming.insert(coming.located.host.clone(), coming);
+        }
+        begins
     }
 
     /// A host's journals came from a member, or did not.
@@ -354,6 +402,8 @@ impl MovedHosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::Context;
+    use nearcrawl_model::{ids::SiteNumber, time::WallTime};
 
     fn host(text: &str) -> Host {
         text.parse().unwrap()
@@ -410,6 +460,79 @@ mod tests {
         assert_eq!(turns.iter().map(Vec::len).collect::<Vec<_>>(), [MAX_STEPS, MAX_STEPS, 150 - 2 * MAX_STEPS]);
         assert_eq!(turns.concat().iter().collect::<BTreeSet<_>>().len(), 150);
         assert_eq!(moved.next_steps(), turns[0]);
+    }
+
+    fn key(subnet: &str, run: u32) -> JournalKey {
+        JournalKey { subnet: subnet.parse().unwrap(), host: host("a.ke"), run }
+    }
+
+    fn moved(from: &str, to: &str, address: &str) -> JournalEntry {
+        JournalEntry::Moved { from: from.parse().unwrap(), to: to.parse().unwrap(), address: address.parse().unwrap() }
+    }
+
+    /// Where the host was and where it comes to.
+    const THERE: &str = "9.0.0.0/24";
+    const HERE: &str = "9.0.1.0/24";
+
+    fn coming(run: u32, rows: u64) -> Coming {
+        Coming { from: AccessPoint([2; 32]), located: at("9.0.1.1"), journal: key(THERE, run), rows, since: Moment(0) }
+    }
+
+    #[test]
+    fn a_site_begins_with_the_announced_run_if_all_its_rows_came_and_it_moved_here() {
+        let (opened, here) = (JournalEntry::Resumed { at: WallTime(0) }, moved(THERE, HERE, "9.0.1.1"));
+        let begins = |entries: &[JournalEntry], rows| {
+            let coming = coming(3, rows);
+            let journals = [(key(THERE, 2), vec![opened.clone()]), (key(THERE, 3), entries.to_vec()), (key(HERE, 3), Vec::new())];
+            let copy = coming.copy(HERE.parse().unwrap(), &journals)?;
+            Some((copy.key.clone(), copy.entries.len(), coming.leads_here(&copy)))
+        };
+        assert_eq!(begins(&[opened.clone(), here.clone()], 2), Some((key(HERE, 3), 2, true)));
+        assert_eq!(begins(&[opened.clone(), here.clone()], 3), None, "a row is missing");
+        let implausible = JournalEntry::TakenOver { epoch: u64::MAX };
+        assert_eq!(begins(&[implausible, here.clone()], 1), None, "no honest owner wrote its first row");
+        assert_eq!(begins(std::slice::from_ref(&opened), 1), Some((key(HERE, 3), 1, false)), "it does not say that it moved");
+        let elsewhere = moved(THERE, "9.0.2.0/24", "9.0.2.1");
+        assert_eq!(begins(&[here.clone(), elsewhere.clone()], 2), Some((key(HERE, 3), 2, false)), "it went on from here");
+        assert_eq!(begins(&[elsewhere, here.clone()], 2), Some((key(HERE, 3), 2, true)));
+        assert_eq!(begins(&[moved(THERE, HERE, "9.0.1.2")], 1), Some((key(HERE, 3), 1, false)), "another address of ours");
+    }
+
+    #[test]
+    fn the_run_before_comes_along_if_it_is_the_one_that_is_compared_with() {
+        let before = |runs: &[u32]| {
+            let journals: Vec<_> = runs.iter().map(|run| (key(THERE, *run), vec![moved(THERE, HERE, "9.0.1.1")])).collect();
+            let coming = coming(5, 1);
+            let copy = coming.copy(HERE.parse().unwrap(), &journals).unwrap();
+            coming.previous(&copy, &journals).map(|previous| previous.key)
+        };
+        assert_eq!(before(&[3, 4, 5, 6]), Some(key(HERE, 4)));
+        assert_eq!(before(&[5, 6]), None);
+    }
+
+    #[test]
+    fn what_is_here_already_or_newer_is_not_fetched_again() {
+        let open = |subnet: &str, run| Site::open(key(subnet, run), "9.0.1.1".parse().unwrap(), host("a.ke"), SiteNumber(1), WallTime(0));
+        let had = |site: &Site, run, rows| coming(run, rows).is_had_by(site, HERE.parse().unwrap());
+        assert_eq!(had(&open(HERE, 2), 1, 9), Some(1), "a later run");
+        assert_eq!(had(&open(HERE, 2), 2, 9), None, "more rows than are here");
+        assert_eq!(had(&open(HERE, 2), 3, 0), None);
+        let mut site = open(HERE, 2);
+        let cx = Context::of_test(1);
+        site.apply(&moved(THERE, HERE, "9.0.1.1"), &cx.settings.rules, &cx.secret);
+        assert_eq!(had(&site, 2, 9), Some(site.next_sequence()), "it is the one: its rows from then on are not needed");
+        assert_eq!(had(&site, 2, 0), Some(0));
+    }
+
+    #[test]
+    fn so_many_hosts_come_at_a_time_and_each_once() {
+        let mut moved = MovedHosts::default();
+        let from = |number: usize| LocatedHost { host: host(&format!("a{number}.ke")), ..at("9.0.1.1") };
+        let begun: Vec<bool> = (0..=MAX_COMING).map(|number| moved.expect(Coming { located: from(number), ..coming(1, 1) })).collect();
+        assert_eq!(begun, [vec![true; MAX_COMING], vec![false]].concat());
+        moved.expire(Moment(COMING_TIMEOUT));
+        assert!(moved.expect(coming(1, 1)), "those are not waited for any more");
+        assert!(!moved.expect(coming(1, 1)), "it is being fetched");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Tests that each server is asked what it should be, when it may be, and that every URL is entered once.
 
+mod coming;
 mod limits;
 mod rules;
 

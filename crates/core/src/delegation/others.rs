@@ -1,6 +1,7 @@
 //! Read-only references to the other machines that delegation depends on.
 
 use crate::{
+    context::Context,
     membership::{Membership, Shutdown},
     ownership::Ownership,
 };
@@ -18,6 +19,22 @@ pub(crate) struct Others<'a> {
 }
 
 impl Others<'_> {
+    /// Why we take no subnet that a steward awards us at the moment, as a sentence that goes behind a name; none if we do.
+    pub(crate) fn refuses_award(&self, cx: &Context) -> Option<&'static str> {
+        if self.shutdown.is_leaving() {
+            return Some("it is leaving the swarm");
+        }
+        // It may be claimed already, or lie in what is: we have not heard of it yet.
+        if !self.ownership.is_synced() {
+            return Some("its ownership map is not whole yet");
+        }
+        // Who is asked whether it is near says so, too; some are chosen without being asked.
+        if cx.outlook.memory_nearly_full {
+            return Some("it uses nearly as much memory as it may");
+        }
+        cx.outlook.disk_nearly_full.then_some("its files take nearly as much of the disk as they may")
+    }
+
     /// The living who would take a subnet but for these, as far as is known; all of them if none would.
     pub(crate) fn willing(&self, me: AccessPoint, unwilling: impl Fn(&AccessPoint) -> bool) -> Vec<AccessPoint> {
         let goes = |who: &AccessPoint| self.shutdown.is_leaving() && *who == me || unwilling(who);

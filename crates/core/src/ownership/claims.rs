@@ -222,6 +222,20 @@ impl Ownership {
         (claim.epoch > 1 || had_owner).then_some(JournalsAt::Replicas)
     }
 
+    /// Where the journals are of what a claim of ours of a life before says is ours.
+    pub(crate) fn journals_at_start(&self, cx: &Context, members: &Membership, claim: &Claim) -> JournalsAt {
+        // Who is alone, and was, has nobody to ask.
+        if !cx.settings.joins && members.standings().is_empty() {
+            return JournalsAt::Here;
+        }
+        // What was begun here is here. If nothing was, it may be that we lost our disk before, heard from others what is ours, and ended
+        // before replicas had sent it.
+        JournalsAt::HereIfBegun(match claim.reason {
+            ClaimReason::OwnerDead | ClaimReason::Released | ClaimReason::Moved => claim.epoch,
+            ClaimReason::Awarded | ClaimReason::OwnSubnet => 0,
+        })
+    }
+
     /// Notes that a claim to what others left, or awarded, is about to be stored. Whether it was not already.
     pub(crate) fn begin_claim(&mut self, subnet: Subnet, epoch: u64) -> bool {
         self.inheriting.insert((subnet, epoch))

@@ -97,6 +97,20 @@ fn what_was_handed_over_is_here_and_what_was_left_is_at_its_replicas() {
     assert_eq!((cx.counters.moves_taken, cx.counters.deputies), (1, 1));
 }
 
+#[test]
+fn at_the_start_journals_are_here_if_what_was_taken_over_was_begun_here_or_there_is_nobody_to_ask() {
+    let at = |others: &[AccessPoint], joins, reason| {
+        let (mut cx, members, ownership) = among(others);
+        cx.settings.joins = joins;
+        ownership.journals_at_start(&cx, &members, &claim(cx.me, 3, reason, false))
+    };
+    for (reason, begun) in [(ClaimReason::OwnerDead, 3), (ClaimReason::Released, 3), (ClaimReason::Moved, 3), (ClaimReason::Awarded, 0)] {
+        assert_eq!(at(&[OTHER], false, reason), JournalsAt::HereIfBegun(begun), "{reason:?}");
+        assert_eq!(at(&[], true, reason), JournalsAt::HereIfBegun(begun), "it has yet to meet the others: {reason:?}");
+        assert_eq!(at(&[], false, reason), JournalsAt::Here);
+    }
+}
+
 /// A claim with the votes of the voters of a list.
 fn accepted_by(list: u64, claim: &Claim, cx: &Context) -> SignedClaim {
     let votes = Some(Box::new(Votes { list, term: 1, voters: Vec::new() }));

@@ -50,7 +50,7 @@ fn patience(lived: Option<Lived>, running: Millis) -> Millis {
 
 /// The replicas of an owner that we take over from, as a successor of ours would have to hear of them: its own, and those that it
 /// inherited. `lived` is for how long a member told its totals, if it did.
-pub(crate) fn handed_on(set: ReplicaSet, lived: impl Fn(&AccessPoint) -> Option<Lived>, running: Millis) -> Vec<InheritedReplicas> {
+fn handed_on(set: ReplicaSet, lived: impl Fn(&AccessPoint) -> Option<Lived>, running: Millis) -> Vec<InheritedReplicas> {
     let seconds = |lived| (patience(lived, running) / 1_000) as u32;
     let longest = |members: &[NamedReplica]| members.iter().map(|replica| seconds(lived(&replica.member))).max();
     let mut sets = set.inherited;
@@ -63,6 +63,29 @@ pub(crate) fn handed_on(set: ReplicaSet, lived: impl Fn(&AccessPoint) -> Option<
     sets.push(InheritedReplicas { members: set.members, patience_s });
     sets.retain(|set| !set.members.is_empty());
     sets
+}
+
+/// What we take over with a claim: the sets of replicas as a successor of ours would have to hear of them, and who is waited for here. `before`
+/// is the last set of each owner before, `own` our database, `running` for how long we have been running; `lived` is as in [`handed_on`].
+pub(crate) fn taken_over(
+    before: impl IntoIterator<Item = ReplicaSet>,
+    own: NamedReplica,
+    lived: impl Fn(&AccessPoint) -> Option<Lived>,
+    running: Millis,
+) -> (Vec<InheritedReplicas>, AwaitedReplicas) {
+    // What we recorded in a database that is lost does not come back.
+    let lived = |member: &AccessPoint| if *member == own.member { Some(Lived { told: 0, of: running }) } else { lived(member) };
+    let (mut sets, mut is_here) = (Vec::new(), false);
+    for mut set in before {
+        // What we recorded ourselves is here, if our disk was not lost.
+        if set.owner == own.member && set.members.contains(&own) {
+            set.members.clear();
+            is_here = true;
+        }
+        sets.extend(handed_on(set, lived, running));
+    }
+    let awaited = AwaitedReplicas::new(sets.clone());
+    (sets, if is_here { awaited.and_of(own) } else { awaited })
 }
 
 /// Whether one that was named and has not answered may answer yet.
@@ -265,6 +288,27 @@ mod tests {
         let cases: [Vec<u32>; 4] =
             [patience(&[1, 2, 3], &[2, 3]), patience(&[1, 2, 4], &[2, 5]), patience(&[9, 1], &[9]), patience(&[], &[2])];
         assert_eq!(cases, [vec![120, 120], vec![86_400, 86_400], vec![86_400, 120], vec![120]]);
+    }
+
+    #[test]
+    fn what_we_recorded_ourselves_is_waited_for_only_if_our_database_was_lost() {
+        let named = |number: u8, store: u64| NamedReplica { member: AccessPoint([number; 32]), store: StoreId(store) };
+        let (own, other) = (named(1, 1), named(2, 7));
+        let set = |owner: NamedReplica, members: &[NamedReplica]| ReplicaSet {
+            owner: owner.member,
+            number: SetNumber::default(),
+            members: members.to_vec(),
+            inherited: Vec::new(),
+        };
+        let running = 60 * MINUTE;
+        let whole = |_: &AccessPoint| Some(Lived { told: running, of: running });
+        let (sets, awaited) = taken_over([set(own, &[own, other])], own, whole, running);
+        assert!(sets.is_empty() && awaited.is_empty() && awaited.has_named(own.member, own.store), "it is here");
+        let lost = named(1, 2);
+        let (sets, mut awaited) = taken_over([set(lost, &[lost]), set(other, &[other, own])], own, whole, running);
+        assert_eq!(sets.iter().map(|set| set.patience_s).collect::<Vec<_>>(), [60, 86_400], "a lost database does not come back");
+        awaited.have_waited(MINUTE);
+        assert_eq!(awaited.members().collect::<Vec<_>>(), [other.member, own.member]);
     }
 
     #[test]

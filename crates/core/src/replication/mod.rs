@@ -28,7 +28,7 @@ mod tests;
 
 use append_queue::AppendQueue;
 pub(crate) use append_queue::MAX_GATHERED;
-pub(crate) use awaited_replicas::{AwaitedReplicas, Lived, handed_on};
+pub(crate) use awaited_replicas::{AwaitedReplicas, Lived, taken_over};
 use forwarding::Forwarding;
 use holders::Holders;
 use kept::Kept;

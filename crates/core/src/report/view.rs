@@ -94,19 +94,6 @@ impl<'a> View<'a> {
     pub fn recovered_bytes(&self) -> usize {
         self.replication.recovered_bytes()
     }
-
-    /// What migration reads.
-    pub(crate) fn surroundings(&self) -> Surroundings<'a> {
-        Surroundings {
-            membership: self.membership,
-            ownership: self.ownership,
-            crawl: self.crawl,
-            replication: self.replication,
-            delegation: self.delegation,
-            report: self.report,
-            held_back: self.held_back().is_some(),
-        }
-    }
 }
 
 /// The journal of the run that answers.
@@ -469,7 +456,17 @@ impl<'a> View<'a> {
     ///
     /// Why it cannot.
     pub fn may_move(&self, subnet: &Subnet, to: &AccessPoint) -> Result<u64, Immovable> {
-        self.migration.may_move(self.context, &self.surroundings(), subnet, to)
+        let held_back = self.held_back();
+        let around = Surroundings {
+            membership: self.membership,
+            ownership: self.ownership,
+            crawl: self.crawl,
+            replication: self.replication,
+            delegation: self.delegation,
+            report: self.report,
+            held_back: held_back.as_ref(),
+        };
+        self.migration.may_move(self.context, &around, subnet, to)
     }
 }
 

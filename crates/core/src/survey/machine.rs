@@ -5,7 +5,7 @@
 
 use super::{
     placing::Placing,
-    probing::{Probing, ToProbe, Wait},
+    probing::{ProbeStep, Probing, ToProbe},
     register::{NotKeptError, Register, Room},
 };
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     event::{Command, StoreCommand},
     membership::Membership,
     pending::Pending,
+    routing::locator::Lookup,
     wishes::{InEffect, KeptSurvey},
 };
 use nearcrawl_model::{
@@ -22,7 +23,7 @@ use nearcrawl_model::{
     message::{Gossip, MAX_MESSAGE, Request, Response},
     survey::{MAX_OF_CREATOR, MAX_SURVEYS, SignedSurvey, Survey, SurveyHead, SurveyId, SurveyPlan, SurveyState, SurveysDigest, survey_id},
     time::{Millis, Moment, WallTime},
-    url::PageUrl,
+    url::{Host, PageUrl},
 };
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -264,34 +265,24 @@ impl Surveys {
 
 /// Servers of samples are probed.
 impl Surveys {
-    /// The server whose turn it is.
-    pub(crate) fn next_to_probe(&self, cx: &Context) -> Option<ToProbe> {
-        self.probing.next(&cx.wishes, cx.now.moment)
+    /// Goes on with the next server of a sample: see [`Probing::next_step`].
+    pub(crate) fn next_step(
+        &mut self,
+        cx: &mut Context,
+        lookup: impl FnOnce(&Host) -> Lookup,
+        owner_of: impl FnOnce(IpAddr) -> Option<AccessPoint>,
+    ) -> ProbeStep {
+        self.probing.next_step(cx, lookup, owner_of)
     }
 
-    /// It cannot be probed now; it is looked at again after a pause.
-    pub(crate) fn probe_later(&mut self, cx: &Context, server: &ToProbe, why: Wait, pause: Millis) {
-        self.probing.later(cx, server, why, pause);
-    }
-
-    /// Its owner is asked when that may be.
-    pub(crate) fn wants_turn(&mut self, server: ToProbe, target: ProbeTarget) {
-        self.probing.wants_turn(server, target);
+    /// Whether the contact with a server whose turn has come may be made.
+    pub(crate) fn contact(&mut self, cx: &mut Context, server: &ToProbe, target: ProbeTarget, may: bool) {
+        self.probing.contact(cx, server, target, may);
     }
 
     /// The owner of the server that is waited for says after how many milliseconds it may be probed, or cannot say; none if it does not answer.
     pub(crate) fn turn_told(&mut self, cx: &Context, told: Option<Option<Millis>>) {
         self.probing.turn_told(cx, told);
-    }
-
-    /// The server that may be probed now.
-    pub(crate) fn turn_came(&mut self, cx: &Context) -> Option<(ToProbe, ProbeTarget)> {
-        self.probing.turn_came(cx)
-    }
-
-    /// It is to be probed, as soon as that is stored; with no target, its name has no address.
-    pub(crate) fn probe(&mut self, cx: &mut Context, server: &ToProbe, target: Option<ProbeTarget>) {
-        self.probing.begin(cx, server, target);
     }
 
     /// What was probed is durable.

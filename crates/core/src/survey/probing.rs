@@ -8,6 +8,7 @@
 use crate::{
     context::Context,
     event::{Command, StoreCommand, WebCommand},
+    routing::locator::Lookup,
     wishes::{InEffect, KeptSurvey},
 };
 use nearcrawl_model::{
@@ -23,7 +24,7 @@ use siphasher::sip::SipHasher13;
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::Hasher,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
@@ -39,6 +40,12 @@ const ASK_AGAIN: Millis = 2_000;
 
 /// The same if it does not answer, or does not own the address.
 const ASK_LATER: Millis = 10_000;
+
+/// After so long a server that may not be probed is looked at again.
+const PROBE_LATER: Millis = 600_000;
+
+/// The same if its address is being looked up, or has no owner yet.
+const PROBE_SOON: Millis = 2_000;
 
 /// A turn that is further away is not waited for.
 const MAX_WAIT: Millis = 600_000;
@@ -63,7 +70,20 @@ pub(crate) struct ToProbe {
     /// Its place in our order.
     place: u32,
     /// Where it is to be asked.
-    pub(crate) url: PageUrl,
+    url: PageUrl,
+}
+
+/// What others have to do for the server whose turn it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ProbeStep {
+    /// Nothing: no server is due, or it is settled what becomes of the one that was.
+    Nothing,
+    /// The contact with this server is to be counted; whether it may be made is told to [`Probing::contact`].
+    Contact(ToProbe, ProbeTarget),
+    /// The address of this host is to be looked up.
+    Find(Host),
+    /// This member, the owner of the address, is to say when it may be probed.
+    AskTurn(AccessPoint, IpAddr),
 }
 
 /// A survey's sample, as it is probed here.
@@ -196,7 +216,7 @@ impl Probing {
     }
 
     /// The server of a running survey whose turn it is, unless a probe is under way.
-    pub(super) fn next(&self, surveys: &InEffect, now: Moment) -> Option<ToProbe> {
+    fn next(&self, surveys: &InEffect, now: Moment) -> Option<ToProbe> {
         if self.turn.is_some() || self.current.is_some() {
             return None;
         }
@@ -210,7 +230,7 @@ impl Probing {
     }
 
     /// It cannot be probed now.
-    pub(super) fn later(&mut self, cx: &Context, server: &ToProbe, why: Wait, pause: Millis) {
+    fn later(&mut self, cx: &Context, server: &ToProbe, why: Wait, pause: Millis) {
         if let Some(sample) = self.samples.get_mut(&server.survey) {
             sample.look_again(server.place, Some(cx.now.moment.after(pause)));
             sample.waits.insert(server.place, why);
@@ -218,10 +238,72 @@ impl Probing {
     }
 }
 
+/// Which server is probed next, and what is lacking for that?
+impl Probing {
+    /// Goes on with the next server: one whose turn has come, or else one that is due and may be asked for at its address. `lookup` is what is
+    /// known of a host's address now, `owner_of` who owns an address and has not released it.
+    pub(super) fn next_step(
+        &mut self,
+        cx: &mut Context,
+        lookup: impl FnOnce(&Host) -> Lookup,
+        owner_of: impl FnOnce(IpAddr) -> Option<AccessPoint>,
+    ) -> ProbeStep {
+        if let Some((server, target)) = self.turn_came(cx) {
+            // It may have been opted out since its turn was asked for.
+            if cx.denies(&target.host, Some(target.address.ip())) {
+                return self.wait(cx, &server, Wait::Denied, PROBE_LATER);
+            }
+            return ProbeStep::Contact(server, target);
+        }
+        let Some(server) = self.next(&cx.wishes, cx.now.moment) else { return ProbeStep::Nothing };
+        let host = server.url.host();
+        if cx.denies(&host, None) {
+            return self.wait(cx, &server, Wait::Denied, PROBE_LATER);
+        }
+        match lookup(&host) {
+            Lookup::At(located) if cx.denies(&host, Some(located.address)) => self.wait(cx, &server, Wait::Denied, PROBE_LATER),
+            Lookup::At(located) => match owner_of(located.address) {
+                Some(owner) => {
+                    let address = SocketAddr::new(located.address, server.url.port());
+                    let target = ProbeTarget { address, host, secure: server.url.is_secure() };
+                    self.wants_turn(server, target);
+                    ProbeStep::AskTurn(owner, located.address)
+                }
+                // What has no owner yet is being probed by those who look for one.
+                None => self.wait(cx, &server, Wait::Turn, PROBE_SOON),
+            },
+            Lookup::Nowhere(failure) if !failure.is_transient() => {
+                self.begin(cx, &server, None);
+                ProbeStep::Nothing
+            }
+            Lookup::Nowhere(_) => self.wait(cx, &server, Wait::Address, PROBE_LATER),
+            Lookup::Later(_, at) => self.wait(cx, &server, Wait::Address, at.since(cx.now.moment).max(PROBE_SOON)),
+            Lookup::Unknown => {
+                self.later(cx, &server, Wait::Address, PROBE_SOON);
+                ProbeStep::Find(host)
+            }
+        }
+    }
+
+    fn wait(&mut self, cx: &Context, server: &ToProbe, why: Wait, pause: Millis) -> ProbeStep {
+        self.later(cx, server, why, pause);
+        ProbeStep::Nothing
+    }
+
+    /// Whether the contact with a server may be made: its turn has come, so it is probed now or waits for its subnet's budget.
+    pub(super) fn contact(&mut self, cx: &mut Context, server: &ToProbe, target: ProbeTarget, may: bool) {
+        if may {
+            self.begin(cx, server, Some(target));
+        } else {
+            self.later(cx, server, Wait::Budget, PROBE_LATER);
+        }
+    }
+}
+
 /// When may it be probed?
 impl Probing {
     /// The owner of its address is asked.
-    pub(super) fn wants_turn(&mut self, server: ToProbe, target: ProbeTarget) {
+    fn wants_turn(&mut self, server: ToProbe, target: ProbeTarget) {
         self.turn = Some(Turn { server, target, at: None });
     }
 
@@ -239,7 +321,7 @@ impl Probing {
     }
 
     /// The server that may be probed now. Whose survey does not run any more is not, nor one whose turn has passed.
-    pub(super) fn turn_came(&mut self, cx: &Context) -> Option<(ToProbe, ProbeTarget)> {
+    fn turn_came(&mut self, cx: &Context) -> Option<(ToProbe, ProbeTarget)> {
         let Turn { server, target, at } = self.turn.take_if(|turn| turn.at.is_some_and(|at| at <= cx.now.moment))?;
         let is_late = at.is_none_or(|at| cx.now.moment.since(at) >= TURN);
         let runs = cx.wishes.living().any(|kept| kept.head.id == server.survey);
@@ -254,7 +336,7 @@ impl Probing {
 /// A probe.
 impl Probing {
     /// It is to be probed at this address, or has none: that is stored first.
-    pub(super) fn begin(&mut self, cx: &mut Context, server: &ToProbe, target: Option<ProbeTarget>) {
+    fn begin(&mut self, cx: &mut Context, server: &ToProbe, target: Option<ProbeTarget>) {
         let Some(sample) = self.samples.get_mut(&server.survey) else { return };
         sample.look_again(server.place, None);
         sample.waits.remove(&server.place);
@@ -363,7 +445,7 @@ mod tests {
     use ed25519_dalek::SigningKey;
     use nearcrawl_model::{
         admission::NotAdmitted,
-        fetch::FetchError,
+        fetch::{FetchError, LocatedHost, ResolveError},
         survey::{SignedSurvey, Survey, SurveyEntry, SurveyPlan, SurveyState},
         time::WallTime,
     };
@@ -450,6 +532,50 @@ mod tests {
         fn told(&self) -> Vec<(Host, ProbeOutcome)> {
             let rows = self.probing.told(&self.survey.head.id).unwrap().rows;
             rows.into_iter().map(|row| (row.host, row.outcome)).collect()
+        }
+    }
+
+    #[test]
+    fn the_next_step_of_a_server_depends_on_what_is_known_of_its_address_and_owner() {
+        let owner = AccessPoint([7; 32]);
+        let at = |host: &Host| LocatedHost { host: host.clone(), address: "192.0.2.7".parse().unwrap(), valid_for: 1 };
+        type Known = fn(LocatedHost) -> Lookup;
+        let step = |lookup: Known, owner: Option<AccessPoint>| {
+            let mut member = Member::new(1, &kept(SurveyState::Running, 1, 1));
+            let host = member.next().unwrap().url.host();
+            let step = member.probing.next_step(&mut member.cx, |asked| lookup(at(asked)), |_| owner);
+            let sample = member.probing.samples.first_key_value().unwrap().1;
+            let due = sample.due.first().map(|(due, _)| due.since(member.cx.now.moment));
+            (step, due, sample.waits.get(&0).copied(), host)
+        };
+        let (found, due, wait, host) = step(|_| Lookup::Unknown, None);
+        assert_eq!((found, due, wait), (ProbeStep::Find(host), Some(PROBE_SOON), Some(Wait::Address)));
+        let nothing = |lookup: Known, owner| {
+            let (step, due, wait, _) = step(lookup, owner);
+            assert_eq!(step, ProbeStep::Nothing);
+            (due, wait)
+        };
+        assert_eq!(nothing(|_| Lookup::Nowhere(ResolveError::TimedOut), None), (Some(PROBE_LATER), Some(Wait::Address)));
+        assert_eq!(nothing(|_| Lookup::Later(ResolveError::TimedOut, Moment(1 << 40)), None).1, Some(Wait::Address));
+        assert_eq!(nothing(|_| Lookup::Nowhere(ResolveError::NoSuchName), None), (None, None), "that is told of it");
+        assert_eq!(nothing(Lookup::At, None), (Some(PROBE_SOON), Some(Wait::Turn)));
+        let (asked, ..) = step(Lookup::At, Some(owner));
+        assert_eq!(asked, ProbeStep::AskTurn(owner, "192.0.2.7".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_server_whose_turn_has_come_is_probed_or_waits_for_its_budget() {
+        for may in [true, false] {
+            let mut member = Member::new(1, &kept(SurveyState::Running, 1, 1));
+            let server = member.next().unwrap();
+            let target = ProbeTarget { address: "192.0.2.7:443".parse().unwrap(), host: server.url.host(), secure: true };
+            member.probing.wants_turn(server.clone(), target.clone());
+            member.probing.turn_told(&member.cx, Some(Some(0)));
+            let step = member.probing.next_step(&mut member.cx, |_| panic!("its address is known"), |_| None);
+            assert_eq!(step, ProbeStep::Contact(server.clone(), target.clone()));
+            member.probing.contact(&mut member.cx, &server, target, may);
+            assert_eq!(member.store().len(), usize::from(may), "probes that go out");
+            assert_eq!(member.probing.told(&member.survey.head.id).unwrap().waiting_for_budget, u32::from(!may));
         }
     }
 

@@ -187,6 +187,22 @@ fn target() -> ProbeTarget {
 }
 
 #[test]
+fn who_leaves_or_knows_no_whole_map_or_is_nearly_full_refuses_awards_and_says_why() {
+    let refuses = |change: fn(&mut Played)| {
+        let mut played = Played::new(1);
+        change(&mut played);
+        let Played { cx, members, ownership, shutdown, .. } = &played;
+        Others { members, ownership, shutdown }.refuses_award(cx)
+    };
+    assert_eq!(refuses(|_| {}), None);
+    assert_eq!(refuses(|played| played.shutdown.drain(Moment(0))), None, "it comes back");
+    assert_eq!(refuses(|played| played.shutdown.leave(Moment(0))), Some("it is leaving the swarm"));
+    assert_eq!(refuses(|played| played.ownership = Ownership::new(Moment(0), false)), Some("its ownership map is not whole yet"));
+    assert_eq!(refuses(|played| played.cx.outlook.memory_nearly_full = true), Some("it uses nearly as much memory as it may"));
+    assert_eq!(refuses(|played| played.cx.outlook.disk_nearly_full = true), Some("its files take nearly as much of the disk as they may"));
+}
+
+#[test]
 fn a_member_that_is_alone_gets_the_subnet_without_a_probe() {
     let mut played = Played::new(1);
     let standing = played.with(|delegation, cx, others| delegation.find_owner_for(cx, others, target()));

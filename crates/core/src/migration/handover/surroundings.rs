@@ -1,11 +1,17 @@
 //! Read-only references to the other machines that a hand-over depends on.
 
 use crate::{
-    context::Context, crawl::Crawl, delegation::Delegation, membership::Membership, ownership::Ownership, replication::Replication,
+    context::Context,
+    crawl::Crawl,
+    delegation::Delegation,
+    membership::{Membership, machine::HeldBack},
+    ownership::Ownership,
+    replication::Replication,
     report::Report,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::Rest,
     claim::{Claim, ClaimReason},
     subnet::Subnet,
 };
@@ -19,8 +25,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) replication: &'a Replication,
     pub(crate) delegation: &'a Delegation,
     pub(crate) report: &'a Report,
-    /// Whether nothing may be fetched now.
-    pub(crate) held_back: bool,
+    /// Why nothing may be fetched now, if so.
+    pub(crate) held_back: Option<&'a HeldBack>,
 }
 
 impl Surroundings<'_> {
@@ -38,9 +44,17 @@ impl Surroundings<'_> {
         (movable && self.may_take_part(cx)).then_some(claim.epoch)
     }
 
-    /// Whether this access point may give and take subnets now: it fetches, and a quorum answers.
+    /// Whether this access point may give and take subnets now: it fetches, or must give some away to fetch again, and a quorum answers.
     pub(super) fn may_take_part(&self, cx: &Context) -> bool {
-        !self.held_back && self.membership.may_claim(cx.now.moment)
+        let goes_on = match self.held_back {
+            None => true,
+            // Otherwise it would never use less.
+            Some(HeldBack::Resting(Rest::MemoryFull { .. })) => true,
+            // Nobody foretells that a line becomes metered: after a while it is said that it lasts.
+            Some(HeldBack::Resting(Rest::Metered { .. })) => cx.outlook.back_at.is_some(),
+            Some(_) => false,
+        };
+        goes_on && self.membership.may_claim(cx.now.moment)
     }
 
     /// The living but for ourselves.

@@ -5,7 +5,7 @@ use crate::{
     crawl::Crawl,
     delegation::Delegation,
     event::{Command, PeerCommand},
-    membership::{Member, Membership, Roster, Swim},
+    membership::{Member, Membership, Roster, Swim, machine::HeldBack},
     migration::{
         Migration,
         handover::{Immovable, MAX_INCOMING, MAX_OUTGOING, Offer, Proposal, Stage, Surroundings},
@@ -18,12 +18,13 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
+    allowance::Rest,
     claim::{Claim, ClaimReason, SignedClaim},
     fetch::{FetchError, FetchOutcome, FetchReport},
     ids::Ticket,
     message::{Request, Response, Unwilling},
     subnet::Subnet,
-    time::Millis,
+    time::{Millis, WallTime},
     url::PageUrl,
 };
 use std::collections::BTreeSet;
@@ -38,7 +39,7 @@ struct Played {
     crawl: Crawl,
     replication: Replication,
     report: Report,
-    held_back: bool,
+    held_back: Option<HeldBack>,
     migration: Migration,
 }
 
@@ -65,7 +66,7 @@ impl Played {
             crawl: Crawl::new(&cx.settings, 0),
             replication: Replication::default(),
             report: Report::new(now),
-            held_back: false,
+            held_back: None,
             migration: Migration::default(),
             cx,
             other,
@@ -97,7 +98,7 @@ impl Played {
             replication: &self.replication,
             delegation: &self.delegation,
             report: &self.report,
-            held_back: self.held_back,
+            held_back: self.held_back.as_ref(),
         };
         act(&mut self.migration, &mut self.cx, &around);
         let (mut asked, mut answered) = (Vec::new(), Vec::new());
@@ -149,10 +150,18 @@ fn only_what_is_ours_and_settled_is_offered_and_only_so_much_at_a_time() {
     assert_eq!(played.may_move(1, Context::of_test(3).me), Err(Immovable::ReceiverNotAlive));
     played.holds(Claim { reason: ClaimReason::OwnSubnet, ..claim(&played.cx, subnet(5), 1) }, true);
     assert_eq!(played.may_move(5, to), Err(Immovable::OwnNetwork));
-    played.held_back = true;
+    played.held_back = Some(HeldBack::OutboxFull);
     assert_eq!(played.may_move(1, to), Err(Immovable::Unsettled));
     assert!(played.propose(1, to).is_empty());
-    played.held_back = false;
+    let metered = Some(HeldBack::Resting(Rest::Metered { interface: "wwan0".to_owned() }));
+    for (held_back, may) in [(Some(HeldBack::Resting(Rest::MemoryFull { limit: 1 })), Ok(1)), (metered.clone(), Err(Immovable::Unsettled))]
+    {
+        played.held_back = held_back;
+        assert_eq!(played.may_move(1, to), may, "{:?}", played.held_back);
+    }
+    (played.held_back, played.cx.outlook.back_at) = (metered, Some(WallTime(1)));
+    assert_eq!(played.may_move(1, to), Ok(1), "it will be so for long");
+    (played.held_back, played.cx.outlook.back_at) = (None, None);
     for number in 1..=2 {
         let asked = played.propose(number, to);
         assert!(matches!(asked.as_slice(), [Request::Offer { subnet: offered, epoch: 1 }] if *offered == subnet(number)), "{asked:?}");
@@ -243,9 +252,9 @@ fn an_offer_is_taken_if_it_is_the_senders_and_there_is_room_and_only_a_release_f
         played.holds(claim(&played.other, subnet(number), 3), false);
     }
     assert_eq!((played.offered(9, 3), played.offered(1, 2)), (Some(Unwilling::NotYours), Some(Unwilling::NotYours)));
-    played.held_back = true;
+    played.held_back = Some(HeldBack::OutboxFull);
     assert_eq!(played.offered(1, 3), Some(Unwilling::HeldBack));
-    played.held_back = false;
+    played.held_back = None;
     assert!((1..=MAX_INCOMING as u8).all(|number| played.offered(number, 3).is_none()));
     assert_eq!((played.offered(5, 3), played.offered(1, 3)), (Some(Unwilling::Busy), None), "one that was accepted may be offered again");
     let release = |to| Claim { released: true, runner_up: Some(to), ..claim(&played.other, subnet(1), 3) };

@@ -61,7 +61,7 @@ fn two_deaths_in_one_tick_have_replicas_asked_once() {
     // Of the first subnet one replica answers, of the second none: when their time is over, the first one begins and others are asked
     // for the second.
     assert_eq!(replicas.len(), 4, "whoever lives");
-    crawler.recovered(subnets[0], None, replicas[0], Some(Vec::new()), 0);
+    crawler.recovered(subnets[0], replicas[0], Some(Vec::new()), 0);
     replicas.iter().for_each(|member| crawler.told_what_is_there(*member, &subnets[1..], None));
     crawler.loaded(subnets[0], vec![journal(subnets[0])]);
     crawler.loaded(subnets[1], Vec::new());

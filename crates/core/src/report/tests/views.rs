@@ -1,7 +1,9 @@
 //! Tests that the numbers, the lists and the reasons are true.
 
 use super::{super::Outside, *};
+use crate::migration::handover::Immovable;
 use nearcrawl_model::{
+    allowance::Rest,
     ids::Ticket,
     server_rows::{RowsOf, ServerRow},
     view::{LimitView, Liveness, State},
@@ -294,4 +296,20 @@ fn rows_of_servers_that_were_just_named_say_that_they_count_as_themselves() {
     assert_eq!(told(&played), [None], "they are not in the sums yet");
     played.crawler.prepare_rows();
     assert_eq!(told(&played), [Some(1.0)]);
+}
+
+#[test]
+fn a_member_that_rests_for_its_memory_may_give_subnets_away_and_says_so() {
+    let mut played = Played::alone();
+    played.seed("http://a.ke/");
+    played.finish(&[]);
+    played.meet(2);
+    let subnet = "9.0.1.0/24".parse().unwrap();
+    let mut may_move = |rest| {
+        played.handle(Event::Rest(rest));
+        played.crawler.view().may_move(&subnet, &member(2))
+    };
+    assert_eq!(may_move(None), Ok(1));
+    assert_eq!(may_move(Some(Rest::MemoryFull { limit: 1 })), Ok(1), "otherwise it would never use less");
+    assert_eq!(may_move(Some(Rest::Paused { until: None })), Err(Immovable::Unsettled));
 }

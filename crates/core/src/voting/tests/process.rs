@@ -382,14 +382,8 @@ impl Process {
             let claim = proof.open().unwrap();
             let told = before.iter().flat_map(|set| set.replicas.inherited.iter().map(|set| &set.members).chain([&set.replicas.members]));
             self.wish(Wish::Accepted(claim.clone(), told.cloned().collect()));
-            let handed = before.into_iter().flat_map(|set| {
-                let mut replicas = set.replicas;
-                if replicas.owner == self.cx.me && replicas.members.contains(&self.journals.own) {
-                    replicas.members.clear();
-                }
-                crate::replication::handed_on(replicas, |_| None, 0)
-            });
-            let handed: Vec<_> = handed.collect();
+            let sets = before.into_iter().map(|set| set.replicas);
+            let (handed, _) = crate::replication::taken_over(sets, self.journals.own, |_| None, 0);
             if !handed.is_empty() {
                 self.journals.pending.insert(claim.subnet);
             }
