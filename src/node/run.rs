@@ -774,14 +774,8 @@ impl Daemon {
             _ if self.config.swarm.readers == Readers::Members => {
                 Some("this access point answers members of the swarm only; ask another one")
             }
-            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) | PublicRequest::RequestsInFull(query)
-                if !query.is_fair() =>
-            {
-                Some("no such time may be asked about")
-            }
-            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) | PublicRequest::RequestsInFull(query) => {
-                requests_made::untold(query.address).or_else(|| self.executor.refuses_readers())
-            }
+            PublicRequest::RequestsMade(query) if !query.is_fair() => Some("no such time may be asked about"),
+            PublicRequest::RequestsMade(query) => requests_made::untold(query.address).or_else(|| self.executor.refuses_readers()),
             _ => self.executor.refuses_readers(),
         };
         if let Some(why) = refused {
@@ -799,8 +793,6 @@ impl Daemon {
             PublicRequest::ServerRows { of, after } => return self.asked_for_rows(ticket, RowsOf::Servers, of, after),
             PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),
             PublicRequest::RequestsMade(query) => return self.requests_made(query, RequestsAsker::Reader(ticket)),
-            PublicRequest::RequestsRecorded(query) => return self.requests_made(query, RequestsAsker::ReaderOfRecords(ticket)),
-            PublicRequest::RequestsInFull(query) => return self.requests_made(query, RequestsAsker::ReaderOfAll(ticket)),
             PublicRequest::ExportRows { of, query } => return self.export(of, query, ExportAsker::Reader(ticket)),
             PublicRequest::ProbedSurvey(name) => {
                 let survey = name.parse().map_err(|why| format!("{why}")).and_then(|which: SurveyRef| view.probed_survey(&which));

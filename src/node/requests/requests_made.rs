@@ -65,12 +65,8 @@ const RESTS: u32 = 4;
 pub enum RequestsAsker {
     /// Somebody on this machine.
     Here(Reply<RequestsAnswer>),
-    /// A program that is no member, of a release before there were records.
+    /// A program that is no member.
     Reader(Ticket),
-    /// One that knows of them.
-    ReaderOfRecords(Ticket),
-    /// One that is told what is missing, too.
-    ReaderOfAll(Ticket),
 }
 
 impl RequestsAsker {
@@ -78,7 +74,7 @@ impl RequestsAsker {
     pub fn reader(&self) -> Option<Ticket> {
         match self {
             RequestsAsker::Here(_) => None,
-            RequestsAsker::Reader(ticket) | RequestsAsker::ReaderOfRecords(ticket) | RequestsAsker::ReaderOfAll(ticket) => Some(*ticket),
+            RequestsAsker::Reader(ticket) => Some(*ticket),
         }
     }
 }
@@ -288,24 +284,21 @@ pub fn answer(swarm: Option<&SwarmHandle>, asker: RequestsAsker, answer: Request
     let (ticket, response) = match asker {
         // Whoever has stopped waiting is no error.
         RequestsAsker::Here(reply) => return drop(reply.send(answer)),
-        RequestsAsker::Reader(ticket) => (ticket, PublicResponse::RequestsMade(Box::new(answer.view.fitting(MAX_TOLD)))),
-        RequestsAsker::ReaderOfRecords(ticket) => {
-            let RequestsAnswer { view, mut records, .. } = answer;
-            shorten(&mut records);
-            (ticket, PublicResponse::RequestsRecorded(Box::new(view.fitting(MAX_TOLD - MAX_RECORDS_TOLD)), records))
-        }
-        RequestsAsker::ReaderOfAll(ticket) => {
-            let RequestsAnswer { view, mut records, missing } = answer;
-            shorten(&mut records);
-            let taken = postcard::experimental::serialized_size(&missing).unwrap_or(MAX_TOLD).saturating_add(MAX_RECORDS_TOLD);
-            let view = Box::new(view.fitting(MAX_TOLD.saturating_sub(taken)));
-            (ticket, PublicResponse::RequestsInFull(view, records, Box::new(missing)))
-        }
+        RequestsAsker::Reader(ticket) => (ticket, for_reader(answer)),
     };
     let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
     if !told {
         tracing::debug!("a reader was not answered, because the swarm task is busy or has ended");
     }
+}
+
+/// An answer that fits into a message.
+fn for_reader(answer: RequestsAnswer) -> PublicResponse {
+    let RequestsAnswer { view, mut records, missing } = answer;
+    shorten(&mut records);
+    let taken = postcard::experimental::serialized_size(&missing).unwrap_or(MAX_TOLD).saturating_add(MAX_RECORDS_TOLD);
+    let view = Box::new(view.fitting(MAX_TOLD.saturating_sub(taken)));
+    PublicResponse::RequestsMade(view, records, Box::new(missing))
 }
 
 /// Leaves out hours of records that are too long together: first all but some of each, then all.
@@ -429,16 +422,13 @@ mod tests {
         assert!(untold("8.8.8.8".parse().unwrap()).is_none() && untold("2606:4700::1111".parse().unwrap()).is_none());
     }
 
-    #[tokio::test]
-    async fn a_reader_gets_an_answer_that_fits_into_a_message() {
+    #[test]
+    fn a_reader_gets_an_answer_that_fits_into_a_message() {
         let line =
             MadeRequest { asked_at: WallTime(5), reason: "second-try".to_owned(), host: format!("{}.ke", "a".repeat(60)).parse().ok() };
         let made = RequestsMade { requests: 100, lines: vec![line; MAX_MADE], uncovered: None };
         let members = (0..250).map(|number| MemberRequests::of(AccessPoint([number; 32]), Some(made.clone()))).collect();
         let view = RequestsView::new(&QUERY, members);
-        let length = |view: RequestsView| postcard::to_stdvec(&PublicResponse::RequestsMade(Box::new(view))).unwrap().len();
-        assert!(length(view.clone()) > MAX_MESSAGE && length(view.clone().fitting(MAX_TOLD)) < MAX_MESSAGE);
-
         let hour = RecordedHour {
             first_at: WallTime(1),
             last_at: WallTime(2),
@@ -456,11 +446,15 @@ mod tests {
             hours: vec![hour.clone(); 50],
             gap: None,
         };
-        let mut records: Vec<_> = (0..64).map(told).collect();
-        shorten(&mut records);
+        let length = |answer: &PublicResponse| postcard::to_stdvec(answer).unwrap().len();
+        let records: Vec<_> = (0..64).map(told).collect();
+        let whole = PublicResponse::RequestsMade(Box::new(view.clone()), records.clone(), Box::default());
+        assert!(length(&whole) > 2 * MAX_MESSAGE);
+        let fitting = for_reader(RequestsAnswer { view, records, missing: RequestsMissing::default() });
+        assert!(length(&fitting) < MAX_MESSAGE, "{} bytes", length(&fitting));
+        let PublicResponse::RequestsMade(view, records, _) = fitting else { panic!("another answer") };
+        assert!(view.members.iter().all(|member| member.requests == 100 && !member.lines.is_empty()));
         assert!(records.iter().all(|told| !told.hours.is_empty() && told.verdict == Verdict::Yes));
-        let view = Box::new(view.fitting(MAX_TOLD - MAX_RECORDS_TOLD));
-        assert!(postcard::to_stdvec(&PublicResponse::RequestsRecorded(view, records)).unwrap().len() < MAX_MESSAGE);
         // What is missing is at most of all members.
         let unknown = UnknownMember {
             access_point: AccessPoint([9; 32]),
