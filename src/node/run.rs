@@ -12,24 +12,20 @@ use crate::node::{
     clock,
     config::{Config, InUse, Readers},
     error::NodeError,
-    executor::{Executor, Inbox, RowsAsker},
+    executor::{Executor, Inbox},
     fault_injection::{FaultInjection, watch_tasks},
     hierarchy::snapshot_store::{Beginning, SnapshotStore},
     housekeeping::{Admitted, Chore, Done, Housekeeping},
     metrics::Metrics,
     opt_outs::reader_opt_outs::{self, ReaderOptOuts},
-    probes_told::{self, ProbesAsker},
     query::{
         NoProbesError, Query, QueryHandle, Reply,
         handler::{Action, QueryHandler},
         seeding::Seeding,
     },
+    readers::{self, Asker, public::Openness, relay},
     reload::{self, Reloads, Reread},
-    requests::{
-        request_notes::RequestNotes,
-        request_record::RequestRecord,
-        requests_made::{self, Inquiry, RequestsAsker},
-    },
+    requests::{request_notes::RequestNotes, request_record::RequestRecord, requests_made::Inquiry},
     setup::{self, WebClients},
     start_checks::StartChecks,
     state::{
@@ -40,10 +36,7 @@ use crate::node::{
         scope_keeping::ScopeKeeping,
         told_totals::ToldTotals,
     },
-    transfers::{
-        exports::{self, ExportAsker},
-        peer_transfers::PeerQuestion,
-    },
+    transfers::peer_transfers::PeerQuestion,
     visits::Visits,
 };
 use nearcrawl_core::{
@@ -57,16 +50,18 @@ use nearcrawl_model::{
     address::AddressPolicy,
     address::DeniedRanges,
     admission::{Admission, SignedAdmission},
-    exported::ExportQuery,
+    exported::{ExportQuery, ExportedRows},
     ids::SiteNumber,
     ids::Ticket,
     message::{PublicRequest, PublicResponse, Request, Response},
-    opt_out::OptOutKey,
+    opt_out::{OptOutKey, OptOutView},
+    request_record::RequestsAnswer,
     requests_made::RequestsQuery,
-    server_rows::RowsOf,
+    server_rows::{RowsOf, ServerRows},
     subnet::Subnet,
     summary::SwarmResults,
     survey::{SurveyId, SurveyRef},
+    survey_probes::SurveyProbes,
     time::Millis,
     url::{Host, PageUrl},
     view::{Liveness, RefusedSeed, SeedView, StoreView, Subject, counted},
@@ -765,23 +760,15 @@ impl Daemon {
 
     /// A program that is no member asks.
     fn asked_by_reader(&mut self, ticket: Ticket, remote: Option<IpAddr>, request: PublicRequest) {
-        let view = self.crawler.view();
-        let refused = match &request {
-            // Who says no to the swarm may do so at any member.
-            PublicRequest::OptOut(key, _) => {
-                reader_opt_outs::refuses(key.proof, self.allowance.is_resting(), self.executor.refuses_readers())
-            }
-            _ if self.config.swarm.readers == Readers::Members => {
-                Some("this access point answers members of the swarm only; ask another one")
-            }
-            PublicRequest::RequestsMade(query) if !query.is_fair() => Some("no such time may be asked about"),
-            PublicRequest::RequestsMade(query) => requests_made::untold(query.address).or_else(|| self.executor.refuses_readers()),
-            _ => self.executor.refuses_readers(),
+        let openness = Openness {
+            members_only: self.config.swarm.readers == Readers::Members,
+            is_resting: self.allowance.is_resting(),
+            is_spent: self.executor.readers_spent(),
         };
-        if let Some(why) = refused {
-            self.executor.tell(SwarmCommand::AnswerPublic { ticket, response: PublicResponse::Refused(why.into()) });
-            return;
+        if let Some(why) = openness.refuses(&request) {
+            return readers::respond(self.executor.swarm(), ticket, PublicResponse::Refused(why.into()));
         }
+        let view = self.crawler.view();
         let response = match request {
             PublicRequest::Results => PublicResponse::Results(Box::new(self.tell_totals())),
             PublicRequest::Distinct => {
@@ -790,19 +777,19 @@ impl Daemon {
                 PublicResponse::Distinct(Box::new(view))
             }
             PublicRequest::Owners => PublicResponse::Owners(view.server_owners()),
-            PublicRequest::ServerRows { of, after } => return self.asked_for_rows(ticket, RowsOf::Servers, of, after),
-            PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),
-            PublicRequest::RequestsMade(query) => return self.requests_made(query, RequestsAsker::Reader(ticket)),
-            PublicRequest::ExportRows { of, query } => return self.export(of, query, ExportAsker::Reader(ticket)),
+            PublicRequest::ServerRows { of, after } => return self.asked_for_rows(of, RowsOf::Servers, after, Asker::Reader(ticket)),
+            PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(of, RowsOf::History, after, Asker::Reader(ticket)),
+            PublicRequest::RequestsMade(query) => return self.requests_made(query, Asker::Reader(ticket)),
+            PublicRequest::ExportRows { of, query } => return self.export(of, query, Asker::Reader(ticket)),
             PublicRequest::ProbedSurvey(name) => {
                 let survey = name.parse().map_err(|why| format!("{why}")).and_then(|which: SurveyRef| view.probed_survey(&which));
                 survey.map_or_else(PublicResponse::Refused, |survey| PublicResponse::ProbedSurvey(Box::new(survey)))
             }
-            PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(ticket, of, survey),
+            PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(of, survey, Asker::Reader(ticket)),
             PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader((ticket, remote), key, stops),
             PublicRequest::OptOuts { after } => reader_opt_outs::list(&view, after.as_ref()),
         };
-        self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
+        readers::respond(self.executor.swarm(), ticket, response);
     }
 
     /// The owner of a web site says that nothing is to be asked there, or takes that back.
@@ -811,7 +798,7 @@ impl Daemon {
         let refused = self.crawler.view().refuses_opt_out(&key, stops).or_else(|| self.handler.is_busy());
         let turn = refused.map_or_else(|| self.reader_opt_outs.take(remote, &key, Instant::now().into_std()), Err);
         match turn {
-            Err(why) => reader_opt_outs::answer(self.executor.swarm(), ticket, Err(why)),
+            Err(why) => Asker::Reader(ticket).answer(self.executor.swarm(), Err::<OptOutView, _>(why)),
             Ok(turn) => {
                 let (reply, said) = oneshot::channel();
                 let event = self.handler.opt_out_of_reader(key, stops, reply);
@@ -821,56 +808,53 @@ impl Daemon {
         }
     }
 
-    /// A program that is no member asks for servers that a member has on record.
-    fn asked_for_rows(&mut self, ticket: Ticket, rows: RowsOf, of: AccessPoint, after: Option<Host>) {
-        let response = if of == self.identity.access_point {
+    /// A reader asks for servers that a member has on record, or their runs.
+    fn asked_for_rows(&mut self, of: AccessPoint, rows: RowsOf, after: Option<Host>, asker: Asker<Result<ServerRows, String>>) {
+        let answer = if of == self.identity.access_point {
             self.crawler.prepare_rows();
-            match self.crawler.view().rows(rows, after.as_ref()) {
-                Ok(rows) => PublicResponse::ServerRows(rows),
-                Err(why) => PublicResponse::Refused(format!("{} {why}", of.short())),
-            }
+            self.crawler.view().rows(rows, after.as_ref()).map_err(|why| format!("{} {why}", of.short()))
         } else if self.crawler.view().is_alive(&of) {
-            return self.executor.relay_rows(of, rows, after, RowsAsker::Reader(ticket));
+            return self.executor.relay_rows(of, rows, after, asker);
         } else {
-            PublicResponse::Refused(format!("{} does not answer", of.short()))
+            Err(relay::silent(of))
         };
-        self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
+        asker.answer(self.executor.swarm(), answer);
     }
 
-    /// A program that is no member asks what a member's probes of a survey's sample came to.
-    fn asked_for_probes(&mut self, ticket: Ticket, of: AccessPoint, survey: SurveyId) {
-        let (view, asker) = (self.crawler.view(), ProbesAsker::Reader(ticket));
+    /// A reader asks what a member's probes of a survey's sample came to.
+    fn asked_for_probes(&mut self, of: AccessPoint, survey: SurveyId, asker: Asker<Result<SurveyProbes, NoProbesError>>) {
+        let view = self.crawler.view();
         let answer = if of == self.identity.access_point {
             view.survey_probes(&survey).ok_or_else(|| NoProbesError::NoSample(format!("{} has no such survey with a sample", of.short())))
         } else if view.is_alive(&of) {
-            return self.executor.ask_probes(of, survey, asker);
+            return self.executor.relay_probes(of, survey, asker);
         } else {
-            Err(NoProbesError::NoAnswer(format!("{} does not answer", of.short())))
+            Err(NoProbesError::NoAnswer(relay::silent(of)))
         };
-        probes_told::answer(self.executor.swarm(), asker, answer);
+        asker.answer(self.executor.swarm(), answer);
     }
 
-    /// Pages or links of a member are wanted, or our own.
-    fn export(&mut self, of: AccessPoint, query: ExportQuery, asker: ExportAsker) {
-        if of != self.identity.access_point {
-            if self.crawler.view().is_alive(&of) {
+    /// A reader asks for pages or links of a member.
+    fn export(&mut self, of: AccessPoint, query: ExportQuery, asker: Asker<Result<ExportedRows, String>>) {
+        let view = self.crawler.view();
+        let answer = if of != self.identity.access_point {
+            if view.is_alive(&of) {
                 return self.executor.relay_export(of, query, asker);
             }
-            exports::answer(self.executor.swarm(), asker, Err(format!("{} does not answer", of.short())));
-            return;
-        }
-        if let Err(why) = self.crawler.view().may_answer_for_all() {
-            exports::answer(self.executor.swarm(), asker, Err(format!("{} {why}", of.short())));
-            return;
-        }
-        match self.crawler.view().export(&query) {
-            Ok(order) => self.executor.export(Box::new(order), asker),
-            Err(rows) => drop(exports::answer(self.executor.swarm(), asker, Ok(rows))),
-        }
+            Err(relay::silent(of))
+        } else if let Err(why) = view.may_answer_for_all() {
+            Err(format!("{} {why}", of.short()))
+        } else {
+            match view.export(&query) {
+                Ok(order) => return self.executor.export(Box::new(order), asker),
+                Err(rows) => Ok(rows),
+            }
+        };
+        asker.answer(self.executor.swarm(), answer);
     }
 
     /// Whether any member made these requests is asked.
-    fn requests_made(&mut self, query: RequestsQuery, asker: RequestsAsker) {
+    fn requests_made(&mut self, query: RequestsQuery, asker: Asker<RequestsAnswer>) {
         let view = self.crawler.view();
         let known = view.members();
         let owners = view.why(&Subject::Address(query.address), &AddressPolicy::default()).history;
@@ -920,14 +904,11 @@ impl Daemon {
     }
 
     fn answer(&mut self, query: Query) {
-        if matches!(query, Query::ServerRows { of, .. } if of == self.identity.access_point) {
-            self.crawler.prepare_rows();
-        }
         match self.handler.answer(query, &self.crawler, &self.executor) {
             None => {}
             Some(Action::Handle(event)) => self.hear(event),
             Some(Action::AddSeeds { urls, reply }) => self.add_seeds(urls, reply),
-            Some(Action::Export { of, query, reply }) => self.export(of, query, ExportAsker::Here(reply)),
+            Some(Action::Export { of, query, reply }) => self.export(of, query, Asker::Local(reply)),
             Some(Action::Pause { length, reply }) => {
                 self.allowance.pause(clock::now().wall, length, reply);
                 self.look_at_allowance();
@@ -955,13 +936,13 @@ impl Daemon {
                 told.members.dead = members.iter().filter(|member| member.liveness == Liveness::Dead).count() as u64;
                 let _ = reply.send(told);
             }
-            Some(Action::AskWhy { subject, of, reply }) => self.executor.ask_why(of, &subject, reply),
+            Some(Action::AskWhy { subject, of, reply }) => self.executor.relay_why(of, subject, reply),
             Some(Action::Measure { of, is_relayed, edition, bytes, reply }) => {
                 self.executor.measure((of, is_relayed), edition, bytes, reply);
             }
-            Some(Action::AskRequests { query, reply }) => self.requests_made(query, RequestsAsker::Here(reply)),
-            Some(Action::AskProbes { survey, of, reply }) => self.executor.ask_probes(of, survey, ProbesAsker::Here(reply)),
-            Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),
+            Some(Action::AskRequests { query, reply }) => self.requests_made(query, Asker::Local(reply)),
+            Some(Action::AskProbes { survey, of, reply }) => self.executor.relay_probes(of, survey, Asker::Local(reply)),
+            Some(Action::TellRows { rows, of, after, reply }) => self.asked_for_rows(of, rows, after, Asker::Local(reply)),
         }
     }
 
