@@ -31,16 +31,16 @@ use crate::node::{
     state::{
         acquaintances::Acquaintances,
         keyfile::{self, NodeIdentity},
-        persisted_state::{self, PersistedState, Place},
+        persisted_state::{self, PersistedState, Place, StatePart, StatePartKind},
         pins::{Pin, Pins},
-        scope_keeping::ScopeKeeping,
         told_totals::ToldTotals,
+        write_behind::WriteBehind,
     },
     transfers::peer_transfers::PeerQuestion,
     visits::Visits,
 };
 use nearcrawl_core::{
-    crawl::scope::Scope,
+    crawl::scope::{EverInScope, Scope},
     crawler::{Crawler, Settings},
     event::{AdmissionEvent, Command, Event},
 };
@@ -58,7 +58,6 @@ use nearcrawl_model::{
     request_record::RequestsAnswer,
     requests_made::RequestsQuery,
     server_rows::{RowsOf, ServerRows},
-    subnet::Subnet,
     summary::SwarmResults,
     survey::{SurveyId, SurveyRef},
     survey_probes::SurveyProbes,
@@ -122,7 +121,7 @@ struct Daemon {
     /// Whether the sizes on disk are being measured, and the members stored.
     measuring: bool,
     keeping: bool,
-    scope_keeping: ScopeKeeping,
+    scope_writes: WriteBehind<EverInScope>,
     seeding: Seeding,
     allowance: OperatorAllowance,
     totals: ToldTotals,
@@ -191,7 +190,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         admitting: false,
         measuring: false,
         keeping: false,
-        scope_keeping: ScopeKeeping::default(),
+        scope_writes: WriteBehind::default(),
         seeding: Seeding::default(),
         changes: Changes::default(),
         crawler,
@@ -220,7 +219,7 @@ fn handler(config: &Config, secrets: Option<SwarmSecrets>, executor: &Executor, 
 async fn recalled(config: &Config, store: &Store) -> Result<PersistedState, NodeError> {
     let mut persisted = persisted_state::recall(store, Place::of(&config.state_dir)).await?;
     if persisted.ever_in_scope.add(&setup::scope(config)) {
-        persisted_state::keep_ever_in_scope(store, &persisted.ever_in_scope).await?;
+        persisted_state::keep(store, StatePart::EverInScope(persisted.ever_in_scope.clone())).await?;
     }
     Ok(persisted)
 }
@@ -411,9 +410,8 @@ impl Daemon {
         // The last bytes of a connection are counted when it ends: that is before it is stored how many there were.
         let (web_closed, swarm_ended) = (self.executor.close_web(), async { while swarm.recv().await.is_some() {} });
         let _ = timeout(CLOSE_WITHIN, async { tokio::join!(web_closed, swarm_ended) }).await;
-        if let Some(kept) = self.allowance.end(clock::now().wall) {
-            let _ = self.housekeeping.give(Chore::Allowance(Box::new(kept)));
-        }
+        let due = self.allowance.end(clock::now().wall);
+        self.keep(due.map(Box::new).map(StatePart::Allowance));
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         self.executor.rest().await;
         tracing::info!("stopped");
@@ -469,7 +467,7 @@ impl Daemon {
                 self.denied.replace(self.config.crawl.deny_ranges.clone());
                 self.handler.rules_changed(&self.config);
                 if self.persisted.ever_in_scope.add(&scope) {
-                    self.scope_keeping.has_grown();
+                    self.scope_writes.put(self.persisted.ever_in_scope.clone());
                     self.keep_scope();
                 }
                 let ever = self.persisted.ever_in_scope.clone();
@@ -540,22 +538,45 @@ impl Daemon {
         self.keep_scope();
     }
 
-    fn scope_kept(&mut self, kept: Result<(), String>) {
-        if let Err(why) = &kept {
-            tracing::warn!(
-                "what is in scope now was not stored, and is tried again in a few seconds; if it is taken out before that and the next start, \
-                 hosts found by it are asked again then: {why}"
-            );
-        }
-        self.scope_keeping.has_stored(kept.is_ok());
-    }
-
     /// Has what was ever in scope stored, if it is not.
     fn keep_scope(&mut self) {
-        let due = self.scope_keeping.next(&self.persisted.ever_in_scope);
-        // Without room for the chore it is stored a few seconds later.
-        if due.is_some_and(|due| !self.housekeeping.give(Chore::EverInScope(due))) {
-            self.scope_keeping.has_stored(false);
+        let due = self.scope_writes.next();
+        self.keep(due.map(StatePart::EverInScope));
+    }
+
+    /// Has a part of the state stored for the next start, if it is due. Where there is no room for the chore that has failed.
+    fn keep(&mut self, due: Option<StatePart>) {
+        let Some(part) = due else { return };
+        let kind = part.kind();
+        if !self.housekeeping.give(Chore::Keep(part)) {
+            self.kept(kind, Err("the disk does not answer".to_owned()));
+        }
+    }
+
+    /// A part of the state was stored, or could not be.
+    fn kept(&mut self, part: StatePartKind, kept: Result<(), String>) {
+        let is_stored = kept.is_ok();
+        match part {
+            StatePartKind::EverInScope => self.scope_writes.has_stored(is_stored),
+            StatePartKind::Acquaintances => self.acquaintances.has_stored(is_stored, clock::now().moment),
+            StatePartKind::Totals => {
+                let next = self.totals.has_stored(is_stored);
+                self.keep(next.map(StatePart::Totals));
+            }
+            StatePartKind::Pins => {
+                let (changed, next) = self.pins.has_stored(kept);
+                if changed {
+                    self.pinned();
+                }
+                self.keep(next.map(StatePart::Pins));
+            }
+            StatePartKind::Allowance => {
+                self.allowance.kept(kept, std::time::Instant::now());
+                // What is not stored waits for the next look.
+                if is_stored {
+                    self.look_at_allowance();
+                }
+            }
         }
     }
 
@@ -569,11 +590,7 @@ impl Daemon {
         if look.stop {
             self.executor.stop_fetching();
         }
-        if let Some(keep) = look.keep
-            && !self.housekeeping.give(Chore::Allowance(Box::new(keep)))
-        {
-            self.allowance.kept(Err("the disk does not answer".to_owned()), std::time::Instant::now());
-        }
+        self.keep(look.keep.map(Box::new).map(StatePart::Allowance));
         self.allowance.answer_repeated();
     }
 
@@ -589,9 +606,7 @@ impl Daemon {
     fn look_at_members(&mut self) {
         let (now, members) = (clock::now(), self.crawler.view().members());
         let due = self.acquaintances.look(&members, self.crawler.parted(), now);
-        if due.is_some_and(|due| !self.housekeeping.give(Chore::Acquaintances(due))) {
-            self.acquaintances.has_stored(false, now.moment);
-        }
+        self.keep(due.map(StatePart::Acquaintances));
     }
 
     /// Takes in what came of a chore.
@@ -619,34 +634,11 @@ impl Daemon {
                 self.admitted((*admitted)?);
             }
             Done::Seeds { number, result } => self.seeds_kept(number, result),
-            Done::Totals(kept) => {
-                if let Err(why) = &kept {
-                    tracing::warn!("the totals could not be stored, and after a restart those of earlier answer at first: {why}");
+            Done::Kept(part, kept) => {
+                if let (Err(why), Some(what)) = (&kept, part.if_not_stored()) {
+                    tracing::warn!("{what}: {why}");
                 }
-                let next = self.totals.has_stored(kept.is_ok());
-                self.keep_totals(next);
-            }
-            Done::Acquaintances(kept) => {
-                if let Err(why) = &kept {
-                    tracing::warn!("which members were here lately could not be stored, and is tried again in a minute: {why}");
-                }
-                self.acquaintances.has_stored(kept.is_ok(), clock::now().moment);
-            }
-            Done::EverInScope(kept) => self.scope_kept(kept),
-            Done::Pins(kept) => {
-                let (changed, next) = self.pins.has_stored(kept);
-                if changed {
-                    self.pinned();
-                }
-                self.keep_pins(next);
-            }
-            Done::Allowance(kept) => {
-                let stored = kept.is_ok();
-                self.allowance.kept(kept, std::time::Instant::now());
-                // What is not stored waits for the next look.
-                if stored {
-                    self.look_at_allowance();
-                }
+                self.kept(part, kept);
             }
         }
         Ok(())
@@ -654,7 +646,7 @@ impl Daemon {
 
     /// Takes in what comes of all chores that were given.
     async fn chores_done(&mut self, chores: &mut mpsc::Receiver<Done>) {
-        while self.measuring || self.keeping || self.scope_keeping.is_storing() || self.allowance.is_keeping() {
+        while self.measuring || self.keeping || self.scope_writes.is_storing() || self.allowance.is_keeping() {
             let Some(done) = chores.recv().await else { return };
             if let Err(why) = self.chore_done(done) {
                 tracing::warn!("the last writes before the end failed: {why}");
@@ -724,24 +716,8 @@ impl Daemon {
         let now = clock::now();
         let told = self.totals.answer(self.crawler.view().results(), now.moment);
         let due = self.totals.told(&told, now);
-        self.keep_totals(due);
+        self.keep(due.map(StatePart::Totals));
         told
-    }
-
-    fn keep_totals(&mut self, due: Option<Vec<u8>>) {
-        // Without room for the chore they are stored when they are told again.
-        if due.is_some_and(|due| !self.housekeeping.give(Chore::Totals(due))) {
-            let _ = self.totals.has_stored(false);
-        }
-    }
-
-    fn keep_pins(&mut self, due: Option<BTreeSet<Subnet>>) {
-        if due.is_some_and(|due| !self.housekeeping.give(Chore::Pins(due))) {
-            let (_, next) = self.pins.has_stored(Err("the disk does not answer".to_owned()));
-            if let Some(next) = next {
-                self.keep_pins(Some(next));
-            }
-        }
     }
 
     /// The operator keeps other subnets here than before.
@@ -924,7 +900,7 @@ impl Daemon {
             }
             Some(Action::Pin { subnet, pinned, reply }) => {
                 let due = self.pins.ask(Pin { subnet, pinned, reply });
-                self.keep_pins(due);
+                self.keep(due.map(StatePart::Pins));
             }
             Some(Action::TellMembers(reply)) => {
                 let told = self.acquaintances.with_parted(self.crawler.view().members(), clock::now().wall);
