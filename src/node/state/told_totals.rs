@@ -169,5 +169,9 @@ mod tests {
         assert!(totals.told(&results(3, 3, false), at(2)).is_some());
         assert!(totals.has_stored(false).is_none());
         assert!(totals.told(&results(3, 3, false), at(3)).is_some(), "it could not be stored");
+        assert!(totals.told(&results(4, 4, false), at(3)).is_none(), "one is on its way");
+        assert!(totals.has_stored(false).is_none(), "a full disk is not tried again at once");
+        let next = totals.told(&results(4, 4, false), at(5)).unwrap();
+        assert_eq!(told(&mut ToldTotals::begin(Some(&next), at(6)), results(0, 0, false), at(6)), (4, 4, Some(1_000)));
     }
 }
