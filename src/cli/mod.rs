@@ -24,7 +24,6 @@ mod opt_out;
 mod owners;
 mod pause;
 mod plan;
-mod renamed;
 mod report;
 mod results;
 mod row_table;
@@ -200,7 +199,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return renamed::told(&arguments, &error).map_or_else(|| usage(&arguments, &error), |said| fail(&arguments, &said)),
+        Err(error) => return usage(&arguments, &error),
     };
     if let Some(kept) = cli.command.keeps_sums() {
         *kept = last_whole::of_user();

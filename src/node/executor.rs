@@ -10,24 +10,23 @@ use crate::io::{
 };
 use crate::node::{
     hierarchy::snapshot_store::SnapshotStore,
-    opt_outs::{
-        opt_out_proofs,
-        reader_opt_outs::{self, ProofTurn},
-    },
+    opt_outs::{opt_out_proofs, reader_opt_outs::ProofTurn},
     own_addresses::OwnAddresses,
-    probes_told::{self, ProbesAsker},
     query::{MeasureError, MeasureReply, NoProbesError, Reply},
+    readers::{
+        self, Asker,
+        relay::{self, Relay, RelayError},
+    },
     requests::{
         request_notes::{Note, RequestNotes},
         request_record::RequestRecord,
-        requests_made::{self, Inquiry, ReaderTurns, RequestsAsker, Searches},
+        requests_made::{self, Inquiry, Searches},
     },
     revisit,
     setup::WebClients,
     state::store_queue,
     transfers::{
-        exports::{self, ExportAsker},
-        measured_transfer,
+        exports, measured_transfer,
         peer_transfers::{self, PeerQuestion},
         recovery_budget::{MAX_RECOVERED, RecoveryBudget},
         snapshot_transfer::{self, Wanted},
@@ -43,13 +42,12 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     address::{DeniedRanges, SeenAt},
     edition::Edition,
-    exported::{ExportOf, ExportQuery},
+    exported::{ExportOf, ExportQuery, ExportedRows},
     fetch::{FetchError, FetchOrder, ProbeKind, ProbeReport, ResolveError},
     ids::{QuestionId, Ticket, TransferId},
-    message::{PublicResponse, Request, Response},
+    message::{PublicResponse, Response},
     opt_out::{OptOutKey, OptOutView, ProofLook},
-    request_record::{RecordsAsked, RequestsAnswer},
-    requests_made::{MemberRequests, RequestsView},
+    request_record::RequestsAnswer,
     server_rows::{RowsOf, ServerRows},
     survey::SurveyId,
     survey_probes::SurveyProbes,
@@ -80,37 +78,17 @@ const MAX_TRANSFERS: usize = 32;
 /// never so many.
 const MAX_QUESTIONS: usize = 256;
 
-/// What members and readers hear that want much when the bytes among members are spent.
-const THRIFTY: &str = "its bytes of today among members are spent (allowance.swarm_per_day); ask another member, or again tomorrow";
-
-/// So many questions of readers are passed on already.
-const MANY_READERS: &str = "too many readers ask at once; ask again in a second";
-
 /// The pause after which a member may ask again if all of them are busy, in milliseconds.
 const LENT_AGAIN: Millis = 300;
 
 /// Pieces of hierarchies that are read for members at once.
 const MAX_LENT: usize = 4;
 
-/// Readers' questions that are passed on to other members at once.
-const MAX_RELAYED: usize = 8;
-
 /// Lines of the log of requests that the disk did not take.
 const REQUESTS_DROPPED: &str = "lines of the log of requests that could not be written";
 
 /// Questions of readers whether members made a request.
 const READERS_REFUSED: &str = "questions of readers about requests, of which there were too many";
-
-/// What readers hear when their share of the bytes is spent.
-const READERS_SPENT: &str = "its bytes of today for programs that are no members are spent (a quarter of allowance.swarm_per_day); ask another member, or again tomorrow";
-
-/// Who asked for servers that another member owns.
-pub enum RowsAsker {
-    /// A program that is no member.
-    Reader(Ticket),
-    /// Somebody on this machine.
-    Here(Reply<Result<ServerRows, String>>),
-}
 
 /// The executor of one node, and the channels by which answers come back.
 pub struct Executor {
@@ -134,14 +112,12 @@ pub struct Executor {
     record: Option<RequestRecord>,
     /// The same log, to be searched.
     searches: Searches,
-    /// For readers who have all members search theirs.
-    reader_turns: ReaderTurns,
     /// The editions of the hierarchy on disk; none in a crawl without a swarm.
     snapshots: Option<SnapshotStore>,
     /// Answers to members about it that may be under way at once: each waits for the disk.
     lending: Arc<Semaphore>,
-    /// Readers' questions that may be passed on at once.
-    relaying: Arc<Semaphore>,
+    /// How many questions of readers are passed on.
+    relay: Relay,
     /// Answers from our journals that may be read at once.
     exporting: Arc<Semaphore>,
     tasks: JoinSet<()>,
@@ -157,20 +133,6 @@ pub struct Inbox {
     pub transfers: mpsc::Receiver<PeerQuestion>,
 }
 
-fn answer_rows(swarm: Option<&SwarmHandle>, asker: RowsAsker, answer: Result<ServerRows, String>) {
-    match asker {
-        // Whoever has stopped waiting is no error.
-        RowsAsker::Here(reply) => drop(reply.send(answer)),
-        RowsAsker::Reader(ticket) => {
-            let response = answer.map_or_else(PublicResponse::Refused, PublicResponse::ServerRows);
-            let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
-            if !told {
-                tracing::debug!("a reader was not answered, because the swarm task is busy or has ended");
-            }
-        }
-    }
-}
-
 impl Executor {
     /// With these clients; begins the task of the store queue.
     pub fn new(web: WebClients, probe: ProbeKind, store: Store, swarm: Option<SwarmHandle>) -> (Executor, Inbox) {
@@ -184,6 +146,7 @@ impl Executor {
             let _ = tasks::run(TaskKind::StoreQueue, serving).await;
         });
         let (transfer_turns, lending) = (Arc::new(Semaphore::new(MAX_TRANSFERS)), Arc::new(Semaphore::new(MAX_LENT)));
+        let meter = swarm.as_ref().map(|swarm| Arc::clone(&swarm.counters().meter));
         let executor = Executor {
             own: OwnAddresses::new(web.seen_at.clone()),
             web,
@@ -200,10 +163,9 @@ impl Executor {
             requests: None,
             record: None,
             searches: Searches::new(None),
-            reader_turns: ReaderTurns::new(Instant::now()),
             snapshots: None,
             lending,
-            relaying: Arc::new(Semaphore::new(MAX_RELAYED)),
+            relay: Relay::new(meter, Instant::now()),
             exporting: Arc::new(Semaphore::new(exports::MAX_AT_ONCE)),
             tasks: set,
         };
@@ -330,14 +292,9 @@ impl Executor {
         &self.web.resolver
     }
 
-    /// Whether nothing large is to be sent to members: the operator's limit is reached.
-    fn is_thrifty(&self) -> bool {
-        self.swarm.as_ref().is_some_and(|swarm| swarm.counters().meter.is_spent())
-    }
-
-    /// Why programs that are no members are refused, if so: their share of the operator's limit is spent.
-    pub fn refuses_readers(&self) -> Option<&'static str> {
-        self.swarm.as_ref().filter(|swarm| swarm.counters().meter.readers_spent()).map(|_| READERS_SPENT)
+    /// Whether the share that programs which are no members have of the operator's limit is spent.
+    pub fn readers_spent(&self) -> bool {
+        self.swarm.as_ref().is_some_and(|swarm| swarm.counters().meter.readers_spent())
     }
 
     /// Cancels all requests under way and closes all connections to web servers.
@@ -359,7 +316,7 @@ impl Executor {
         let of_swarm = self.swarm.iter().flat_map(|swarm| swarm.counters().refusals());
         let of_log = self.requests.iter().map(|notes| (REQUESTS_DROPPED, notes.log.dropped()));
         let of_records = self.record.iter().flat_map(RequestRecord::refusals);
-        let of_readers = [(READERS_REFUSED, self.reader_turns.refused())];
+        let of_readers = [(READERS_REFUSED, self.relay.refused_searches())];
         let refused = self.recovery_budget.refusals().into_iter().chain(of_swarm).chain(of_log).chain(of_records).chain(of_readers);
         refused.filter(|(_, count)| *count > 0).map(|(class, count)| (class.to_owned(), count)).collect()
     }
@@ -394,7 +351,7 @@ impl Executor {
             Command::Web(command) => self.ask_web(command),
             Command::Peers(command) => return self.tell_peers(command),
             Command::Hierarchy(command) => self.exchange_hierarchies(command),
-            Command::Export { ticket, order } => self.export(order, ExportAsker::Member(ticket)),
+            Command::Export { ticket, order } => return self.export_to_member(ticket, order),
             Command::TellRequests { ticket, query } => {
                 let searched = self.searches.clone().for_member(query);
                 let crashed = Event::RequestsTold { ticket, made: None };
@@ -580,7 +537,7 @@ impl Executor {
 
     /// Answers a member about our files of the hierarchy, a few at a time.
     fn lend(&mut self, ticket: Ticket, wanted: Wanted) {
-        let turn = if self.is_thrifty() { None } else { Arc::clone(&self.lending).try_acquire_owned().ok() };
+        let turn = if self.relay.is_spent() { None } else { Arc::clone(&self.lending).try_acquire_owned().ok() };
         let (Some(snapshots), Some(turn)) = (self.snapshots.clone(), turn) else {
             self.tell(SwarmCommand::Answer { ticket, response: Response::Busy(LENT_AGAIN) });
             return;
@@ -601,30 +558,60 @@ impl Executor {
         });
     }
 
-    /// Asks a member for the servers that it has on record, or their runs, for a reader.
-    pub fn relay_rows(&mut self, of: AccessPoint, rows: RowsOf, after: Option<Host>, asker: RowsAsker) {
-        if self.is_thrifty() {
-            return answer_rows(self.swarm.as_ref(), asker, Err(THRIFTY.to_owned()));
-        }
-        let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
-            return answer_rows(self.swarm.as_ref(), asker, Err(MANY_READERS.to_owned()));
-        };
-        let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
-        let request = match rows {
-            RowsOf::Servers => Request::ServerRows(after),
-            RowsOf::History => Request::HistoryRows(after),
+    /// Begins what asks another member for a reader, if that may be, and has the outcome answered.
+    fn relay<T, E>(
+        &mut self,
+        asking: impl Future<Output = Result<T, E>> + Send + 'static,
+        crashed: E,
+        answer: impl FnOnce(Result<T, E>) + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: From<RelayError> + Send + 'static,
+    {
+        let turn = match self.relay.turn() {
+            Ok(turn) => turn,
+            Err(why) => return answer(Err(why.into())),
         };
         self.spawn_told(async move {
-            let answer = tasks::run(TaskKind::ReaderRelay, peer_transfers::ask(&asking, of, request)).await;
+            let said = tasks::run(TaskKind::ReaderRelay, asking).await;
             drop(turn);
-            let answer = match answer.ok().flatten() {
-                Some(Response::ServerRows(rows)) => Ok(rows),
-                Some(Response::Refused(why)) => Err(format!("{} {why}", of.short())),
-                _ => Err(format!("{} does not answer", of.short())),
-            };
-            answer_rows(swarm.as_ref(), asker, answer);
+            answer(said.unwrap_or(Err(crashed)));
             None
         });
+    }
+
+    /// Asks a member for the servers that it has on record, or their runs, for a reader.
+    pub fn relay_rows(&mut self, of: AccessPoint, rows: RowsOf, after: Option<Host>, asker: Asker<Result<ServerRows, String>>) {
+        let answer = asker.answering(self.swarm.clone());
+        self.relay(relay::rows(self.asking.clone(), of, rows, after), relay::silent(of), answer);
+    }
+
+    /// Asks a member what its probes of a survey's sample came to, for a reader.
+    pub fn relay_probes(&mut self, of: AccessPoint, survey: SurveyId, asker: Asker<Result<SurveyProbes, NoProbesError>>) {
+        let answer = asker.answering(self.swarm.clone());
+        self.relay(relay::probes(self.asking.clone(), of, survey), NoProbesError::NoAnswer(relay::silent(of)), answer);
+    }
+
+    /// Asks a member for pages or links of its journals, for a reader.
+    pub fn relay_export(&mut self, of: AccessPoint, query: ExportQuery, asker: Asker<Result<ExportedRows, String>>) {
+        // What a member of an earlier release cannot read, it takes for an offence; and events are few members' concern.
+        if query.of == ExportOf::Events {
+            return asker.answer(self.swarm(), Err(format!("{} tells its events only itself; ask it with --member", of.short())));
+        }
+        let answer = asker.answering(self.swarm.clone());
+        self.relay(relay::export(self.asking.clone(), of, query), relay::silent(of), answer);
+    }
+
+    /// Asks a member why something is crawled by whom.
+    pub fn relay_why(&mut self, of: AccessPoint, subject: Subject, reply: Reply<Result<WhyView, String>>) {
+        // Whoever has stopped waiting is no error, here and below.
+        self.relay(relay::why(self.asking.clone(), of, subject), relay::silent(of), |said| drop(reply.send(said)));
+    }
+
+    /// Measures the connection to a member, which may be reached through a third one.
+    pub fn measure(&mut self, (of, is_relayed): (AccessPoint, bool), edition: Edition, bytes: u64, reply: MeasureReply) {
+        let measuring = measured_transfer::measure(self.asking.clone(), edition, of, is_relayed, bytes);
+        self.relay(measuring, MeasureError::NoFile, |measured| drop(reply.send(measured)));
     }
 
     /// Tells the owner of a web site what came of an opt-out, when it has come.
@@ -634,141 +621,53 @@ impl Executor {
             let said = tasks::run(TaskKind::ReaderRelay, said).await;
             drop(turn);
             let said = said.ok().and_then(Result::ok).unwrap_or_else(|| Err("the daemon is busy: ask again".to_owned()));
-            reader_opt_outs::answer(swarm.as_ref(), ticket, said);
-            None
-        });
-    }
-
-    /// Asks a member what its probes of a survey's sample came to.
-    pub fn ask_probes(&mut self, of: AccessPoint, survey: SurveyId, asker: ProbesAsker) {
-        let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
-        let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
-            let why = MANY_READERS.to_owned();
-            return probes_told::answer(swarm.as_ref(), asker, Err(NoProbesError::NoAnswer(why)));
-        };
-        self.spawn_told(async move {
-            let answer = tasks::run(TaskKind::ReaderRelay, peer_transfers::ask(&asking, of, Request::SurveyProbes(survey))).await;
-            drop(turn);
-            let answer = match answer.ok().flatten() {
-                // Whoever is asked speaks for itself.
-                Some(Response::SurveyProbes(Some(probes))) => Ok(SurveyProbes { access_point: of, ..*probes }),
-                Some(Response::SurveyProbes(None)) => Err(format!("{} does not know the survey yet", of.short())),
-                _ => Err(format!("{} does not answer", of.short())),
-            };
-            probes_told::answer(swarm.as_ref(), asker, answer.map_err(NoProbesError::NoAnswer));
+            Asker::Reader(ticket).answer(swarm.as_ref(), said);
             None
         });
     }
 
     /// Asks all members whether they made these requests.
-    pub fn requests_made(&mut self, inquiry: Inquiry, asker: RequestsAsker) {
-        let (asking, swarm, searches, record) = (self.asking.clone(), self.swarm.clone(), self.searches.clone(), self.record.clone());
-        let mut turn = None;
-        if let Some(ticket) = asker.reader() {
-            let is_thrifty = self.is_thrifty();
-            turn = if is_thrifty { None } else { self.reader_turns.take(Instant::now()) };
-            if turn.is_none() {
-                let many = "too many readers ask about requests; ask again in a minute, or another member";
-                let response = PublicResponse::Refused(if is_thrifty { THRIFTY } else { many }.into());
-                self.tell(SwarmCommand::AnswerPublic { ticket, response });
-                return;
-            }
+    pub fn requests_made(&mut self, inquiry: Inquiry, asker: Asker<RequestsAnswer>) {
+        let turn = match &asker {
+            Asker::Local(_) => None,
+            Asker::Reader(ticket) => match self.relay.search_turn(Instant::now()) {
+                Ok(turn) => Some(turn),
+                Err(why) => return readers::respond(self.swarm(), *ticket, PublicResponse::Refused(why.into())),
+            },
+        };
+        let (asking, searches, record, swarm) = (self.asking.clone(), self.searches.clone(), self.record.clone(), self.swarm.clone());
+        self.spawn_told(async move {
+            let all = inquiry.clone();
+            let said = tasks::run(TaskKind::RequestSearch, requests_made::of_all(searches, record, asking, inquiry)).await;
+            drop(turn);
+            asker.answer(swarm.as_ref(), said.unwrap_or_else(|_| all.unanswered()));
+            None
+        });
+    }
+
+    /// Reads pages or links from our journals for a reader, who waits while others are answered.
+    pub fn export(&mut self, order: Box<ExportOrder>, asker: Asker<Result<ExportedRows, String>>) {
+        if self.relay.is_spent() && matches!(asker, Asker::Reader(_)) {
+            return asker.answer(self.swarm(), Err(RelayError::Spent.into()));
         }
-        let (all, query) = (inquiry.members.clone(), inquiry.query);
-        self.spawn_told(async move {
-            let answer = tasks::run(TaskKind::RequestSearch, requests_made::of_all(searches, record, asking, inquiry)).await;
-            drop(turn);
-            let silent = || all.iter().map(|(member, _)| MemberRequests::of(*member, None)).collect();
-            let crashed = |_| {
-                let members: BTreeSet<_> = all.iter().map(|(member, _)| *member).collect();
-                let asked = RecordsAsked { owners: members.clone(), unanswered: members, ..RecordsAsked::default() };
-                RequestsAnswer::new(&query, RequestsView::new(&query, silent()), Vec::new(), &asked)
-            };
-            requests_made::answer(swarm.as_ref(), asker, answer.unwrap_or_else(crashed));
-            None
-        });
-    }
-
-    /// Asks a member why something is crawled by whom.
-    pub fn ask_why(&mut self, of: AccessPoint, subject: &Subject, reply: Reply<Result<WhyView, String>>) {
-        let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
-            let _ = reply.send(Err(MANY_READERS.to_owned()));
-            return;
-        };
-        let (asking, subject) = (self.asking.clone(), subject.to_string());
-        self.spawn_told(async move {
-            let answer = tasks::run(TaskKind::ReaderRelay, peer_transfers::ask(&asking, of, Request::Why(subject))).await;
-            drop(turn);
-            let said = match answer.ok().flatten() {
-                Some(Response::Why(said)) => {
-                    serde_json::from_str(&said).map_err(|_| format!("{} says what cannot be understood", of.short()))
-                }
-                Some(Response::Refused(why)) => Err(format!("{} refuses: {why}", of.short())),
-                _ => Err(format!("{} does not answer", of.short())),
-            };
-            // Whoever has stopped waiting is no error.
-            let _ = reply.send(said);
-            None
-        });
-    }
-
-    /// Measures the connection to a member, which may be reached through a third one.
-    pub fn measure(&mut self, (of, is_relayed): (AccessPoint, bool), edition: Edition, bytes: u64, reply: MeasureReply) {
-        let turn = if self.is_thrifty() { Err(THRIFTY) } else { Arc::clone(&self.relaying).try_acquire_owned().map_err(|_| MANY_READERS) };
-        let turn = match turn {
-            Ok(turn) => turn,
-            // Whoever has stopped waiting is no error, here and below.
-            Err(why) => return drop(reply.send(Err(MeasureError::Refused(why)))),
-        };
-        let asking = self.asking.clone();
-        self.spawn_told(async move {
-            let measured = tasks::run(TaskKind::ReaderRelay, measured_transfer::measure(asking, edition, of, is_relayed, bytes)).await;
-            drop(turn);
-            let _ = reply.send(measured.unwrap_or(Err(MeasureError::NoFile)));
-            None
-        });
-    }
-
-    /// Reads pages or links from our journals. A member is told to ask again if others are being answered; everybody else waits.
-    pub fn export(&mut self, order: Box<ExportOrder>, asker: ExportAsker) {
-        let is_thrifty = self.is_thrifty();
         let (store, swarm, exporting) = (self.store.clone(), self.swarm.clone(), Arc::clone(&self.exporting));
         self.spawn_told(async move {
-            if is_thrifty && !matches!(asker, ExportAsker::Here(_)) {
-                return exports::answer(swarm.as_ref(), asker, Err(THRIFTY.to_owned()));
-            }
-            let turn = match asker {
-                ExportAsker::Member(_) => exporting.try_acquire_owned().ok(),
-                ExportAsker::Reader(_) | ExportAsker::Here(_) => exporting.acquire_owned().await.ok(),
-            };
-            let Some(turn) = turn else { return exports::answer(swarm.as_ref(), asker, Err("too many readers ask at once".to_owned())) };
+            // It is never closed.
+            let turn = exporting.acquire_owned().await.ok()?;
             let rows = tasks::run(TaskKind::Export, exports::own(store, order, turn)).await;
-            exports::answer(swarm.as_ref(), asker, rows.unwrap_or_else(|_| Err("reading the journals failed".to_owned())))
+            asker.answer(swarm.as_ref(), rows.unwrap_or_else(|_| Err("reading the journals failed".to_owned())));
+            None
         });
     }
 
-    /// Asks a member for pages or links of its journals, for a reader.
-    pub fn relay_export(&mut self, of: AccessPoint, query: ExportQuery, asker: ExportAsker) {
-        let (asking, swarm) = (self.asking.clone(), self.swarm.clone());
-        // What a member of an earlier release cannot read, it takes for an offence; and events are few members' concern.
-        if query.of == ExportOf::Events {
-            let why = format!("{} tells its events only itself; ask it with --member", of.short());
-            exports::answer(swarm.as_ref(), asker, Err(why));
-            return;
-        }
-        if self.is_thrifty() {
-            exports::answer(swarm.as_ref(), asker, Err(THRIFTY.to_owned()));
-            return;
-        }
-        let Ok(turn) = Arc::clone(&self.relaying).try_acquire_owned() else {
-            exports::answer(swarm.as_ref(), asker, Err(MANY_READERS.to_owned()));
-            return;
-        };
-        self.spawn_told(async move {
-            let rows = tasks::run(TaskKind::ReaderRelay, exports::of_another(asking, of, query)).await;
-            drop(turn);
-            exports::answer(swarm.as_ref(), asker, rows.unwrap_or_else(|_| Err(format!("{} does not answer", of.short()))))
-        });
+    /// The same for a member, which asks for a reader, and is told to ask again while others are answered.
+    fn export_to_member(&mut self, ticket: Ticket, order: Box<ExportOrder>) -> Option<Event> {
+        let turn = if self.relay.is_spent() { None } else { Arc::clone(&self.exporting).try_acquire_owned().ok() };
+        let told = move |rows| Event::Exported { ticket, rows };
+        let Some(turn) = turn else { return Some(told(None)) };
+        let store = self.store.clone();
+        self.spawn(TaskKind::Export, Some(told(None)), async move { Some(told(exports::own(store, order, turn).await.ok())) });
+        None
     }
 
     /// Sends a command to the swarm task; false if it cannot take it.

@@ -7,7 +7,7 @@
 use crate::node::{
     error::NodeError,
     setup::{self, WebClients},
-    state::persisted_state,
+    state::persisted_state::{self, StatePart, StatePartKind},
 };
 use crate::{
     io::{
@@ -17,8 +17,7 @@ use crate::{
     },
     node::config::Config,
 };
-use nearcrawl_core::{allowance::AllKept, crawl::scope::EverInScope};
-use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, subnet::Subnet, url::PageUrl};
+use nearcrawl_model::{access_point::AccessPoint, claim::SignedClaim, url::PageUrl};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc;
 
@@ -39,16 +38,8 @@ pub enum Chore {
     },
     /// Store the secrets of the swarm that accepted this access point, and open what depends on them.
     Secrets(SwarmSecrets),
-    /// Store how much of the operator's allowance is used.
-    Allowance(Box<AllKept>),
-    /// Store the totals that were told.
-    Totals(Vec<u8>),
-    /// Store which members were here lately.
-    Acquaintances(Vec<u8>),
-    /// Store which subnets the operator keeps here.
-    Pins(BTreeSet<Subnet>),
-    /// Store what was in scope here at any time.
-    EverInScope(EverInScope),
+    /// Store a part of the state that has changed.
+    Keep(StatePart),
     /// Store these starting points in place of all that were stored before.
     Seeds {
         /// To be named when it is done.
@@ -73,16 +64,8 @@ pub enum Done {
     },
     /// The members were stored, or an error as text.
     Members(Result<(BTreeSet<AccessPoint>, Vec<String>), String>),
-    /// How much of the allowance is used was stored, or an error as text.
-    Allowance(Result<(), String>),
-    /// The totals were stored, or an error as text.
-    Totals(Result<(), String>),
-    /// Which members were here lately was stored, or an error as text.
-    Acquaintances(Result<(), String>),
-    /// Which subnets the operator keeps here was stored, or an error as text.
-    Pins(Result<(), String>),
-    /// What was in scope at any time was stored, or an error as text.
-    EverInScope(Result<(), String>),
+    /// A part of the state was stored, or an error as text.
+    Kept(StatePartKind, Result<(), String>),
     /// The secrets are kept.
     Admitted(Box<Result<Admitted, NodeError>>),
     /// The starting points were stored, or an error as text.
@@ -146,11 +129,7 @@ fn failure_of(chore: &Chore) -> Done {
         Chore::Measure => Done::Measured { free: None, state: 0, all: 0, damage: None },
         Chore::Members { .. } => Done::Members(Err(why)),
         Chore::Secrets(_) => Done::Admitted(Box::new(Err(NodeError::Ended("storing the swarm's secrets")))),
-        Chore::Allowance(_) => Done::Allowance(Err(why)),
-        Chore::Totals(_) => Done::Totals(Err(why)),
-        Chore::Pins(_) => Done::Pins(Err(why)),
-        Chore::EverInScope(_) => Done::EverInScope(Err(why)),
-        Chore::Acquaintances(_) => Done::Acquaintances(Err(why)),
+        Chore::Keep(part) => Done::Kept(part.kind(), Err(why)),
         Chore::Seeds { number, .. } => Done::Seeds { number: *number, result: Err(why) },
     }
 }
@@ -167,15 +146,7 @@ async fn carry_out(store: &Store, config: &Config, chore: Chore) -> Done {
             let kept = persisted_state::keep_members(store, &members, &addresses).await;
             Done::Members(kept.map(|()| (members, addresses)).map_err(|why| why.to_string()))
         }
-        Chore::Allowance(kept) => Done::Allowance(persisted_state::keep_allowance(store, &kept).await.map_err(|why| why.to_string())),
-        Chore::Totals(told) => Done::Totals(persisted_state::keep_totals(store, told).await.map_err(|why| why.to_string())),
-        Chore::Acquaintances(known) => {
-            Done::Acquaintances(persisted_state::keep_acquaintances(store, known).await.map_err(|why| why.to_string()))
-        }
-        Chore::EverInScope(ever) => {
-            Done::EverInScope(persisted_state::keep_ever_in_scope(store, &ever).await.map_err(|why| why.to_string()))
-        }
-        Chore::Pins(pins) => Done::Pins(persisted_state::keep_pins(store, &pins).await.map_err(|why| why.to_string())),
+        Chore::Keep(part) => Done::Kept(part.kind(), persisted_state::keep(store, part).await.map_err(|why| why.to_string())),
         Chore::Secrets(secrets) => Done::Admitted(Box::new(admitted(store, config, secrets).await)),
         Chore::Seeds { number, seeds } => {
             let result = persisted_state::keep_seeds(store, &seeds).await.map_err(|why| why.to_string());

@@ -14,7 +14,7 @@
 //! * `opt_outs`: how a proof is looked for, and opt-outs that readers bring;
 //! * `housekeeping`: what the loop has done on the disk beside the crawler's commands;
 //! * `own_addresses`: where this access point is besides what its configuration says, for no server is asked there;
-//! * `probes_told`: the measurements of a placement survey, for readers;
+//! * `readers`: questions of programs that are no members, and of people about other members: which are refused, and how each is answered;
 //! * `changes`: lines for the log about members, subnets and what it is doing; [`recent_events`]: the newest messages of the log, for the page;
 //! * [`visits`]: what owners of web sites are told of its limits;
 //! * `fault_injection`: where a daemon under test is to fail;
@@ -35,8 +35,8 @@ mod housekeeping;
 pub mod metrics;
 mod opt_outs;
 mod own_addresses;
-mod probes_told;
 pub mod query;
+mod readers;
 pub mod recent_events;
 mod reload;
 pub mod remote_results;

@@ -12,42 +12,35 @@ use crate::node::{
     clock,
     config::{Config, InUse, Readers},
     error::NodeError,
-    executor::{Executor, Inbox, RowsAsker},
+    executor::{Executor, Inbox},
     fault_injection::{FaultInjection, watch_tasks},
     hierarchy::snapshot_store::{Beginning, SnapshotStore},
     housekeeping::{Admitted, Chore, Done, Housekeeping},
     metrics::Metrics,
     opt_outs::reader_opt_outs::{self, ReaderOptOuts},
-    probes_told::{self, ProbesAsker},
     query::{
         NoProbesError, Query, QueryHandle, Reply,
         handler::{Action, QueryHandler},
         seeding::Seeding,
     },
+    readers::{self, Asker, public::Openness, relay},
     reload::{self, Reloads, Reread},
-    requests::{
-        request_notes::RequestNotes,
-        request_record::RequestRecord,
-        requests_made::{self, Inquiry, RequestsAsker},
-    },
+    requests::{request_notes::RequestNotes, request_record::RequestRecord, requests_made::Inquiry},
     setup::{self, WebClients},
     start_checks::StartChecks,
     state::{
         acquaintances::Acquaintances,
         keyfile::{self, NodeIdentity},
-        persisted_state::{self, PersistedState, Place},
+        persisted_state::{self, PersistedState, Place, StatePart, StatePartKind},
         pins::{Pin, Pins},
-        scope_keeping::ScopeKeeping,
         told_totals::ToldTotals,
+        write_behind::WriteBehind,
     },
-    transfers::{
-        exports::{self, ExportAsker},
-        peer_transfers::PeerQuestion,
-    },
+    transfers::peer_transfers::PeerQuestion,
     visits::Visits,
 };
 use nearcrawl_core::{
-    crawl::scope::Scope,
+    crawl::scope::{EverInScope, Scope},
     crawler::{Crawler, Settings},
     event::{AdmissionEvent, Command, Event},
 };
@@ -57,16 +50,17 @@ use nearcrawl_model::{
     address::AddressPolicy,
     address::DeniedRanges,
     admission::{Admission, SignedAdmission},
-    exported::ExportQuery,
+    exported::{ExportQuery, ExportedRows},
     ids::SiteNumber,
     ids::Ticket,
     message::{PublicRequest, PublicResponse, Request, Response},
-    opt_out::OptOutKey,
+    opt_out::{OptOutKey, OptOutView},
+    request_record::RequestsAnswer,
     requests_made::RequestsQuery,
-    server_rows::RowsOf,
-    subnet::Subnet,
+    server_rows::{RowsOf, ServerRows},
     summary::SwarmResults,
     survey::{SurveyId, SurveyRef},
+    survey_probes::SurveyProbes,
     time::Millis,
     url::{Host, PageUrl},
     view::{Liveness, RefusedSeed, SeedView, StoreView, Subject, counted},
@@ -127,7 +121,7 @@ struct Daemon {
     /// Whether the sizes on disk are being measured, and the members stored.
     measuring: bool,
     keeping: bool,
-    scope_keeping: ScopeKeeping,
+    scope_writes: WriteBehind<EverInScope>,
     seeding: Seeding,
     allowance: OperatorAllowance,
     totals: ToldTotals,
@@ -196,7 +190,7 @@ pub async fn run(config: Config, checks: StartChecks, reloads: Reloads) -> Resul
         admitting: false,
         measuring: false,
         keeping: false,
-        scope_keeping: ScopeKeeping::default(),
+        scope_writes: WriteBehind::default(),
         seeding: Seeding::default(),
         changes: Changes::default(),
         crawler,
@@ -225,7 +219,7 @@ fn handler(config: &Config, secrets: Option<SwarmSecrets>, executor: &Executor, 
 async fn recalled(config: &Config, store: &Store) -> Result<PersistedState, NodeError> {
     let mut persisted = persisted_state::recall(store, Place::of(&config.state_dir)).await?;
     if persisted.ever_in_scope.add(&setup::scope(config)) {
-        persisted_state::keep_ever_in_scope(store, &persisted.ever_in_scope).await?;
+        persisted_state::keep(store, StatePart::EverInScope(persisted.ever_in_scope.clone())).await?;
     }
     Ok(persisted)
 }
@@ -416,9 +410,8 @@ impl Daemon {
         // The last bytes of a connection are counted when it ends: that is before it is stored how many there were.
         let (web_closed, swarm_ended) = (self.executor.close_web(), async { while swarm.recv().await.is_some() {} });
         let _ = timeout(CLOSE_WITHIN, async { tokio::join!(web_closed, swarm_ended) }).await;
-        if let Some(kept) = self.allowance.end(clock::now().wall) {
-            let _ = self.housekeeping.give(Chore::Allowance(Box::new(kept)));
-        }
+        let due = self.allowance.end(clock::now().wall);
+        self.keep(due.map(Box::new).map(StatePart::Allowance));
         let _ = timeout(KEEP_WITHIN, self.chores_done(chores)).await;
         self.executor.rest().await;
         tracing::info!("stopped");
@@ -474,7 +467,7 @@ impl Daemon {
                 self.denied.replace(self.config.crawl.deny_ranges.clone());
                 self.handler.rules_changed(&self.config);
                 if self.persisted.ever_in_scope.add(&scope) {
-                    self.scope_keeping.has_grown();
+                    self.scope_writes.put(self.persisted.ever_in_scope.clone());
                     self.keep_scope();
                 }
                 let ever = self.persisted.ever_in_scope.clone();
@@ -545,22 +538,45 @@ impl Daemon {
         self.keep_scope();
     }
 
-    fn scope_kept(&mut self, kept: Result<(), String>) {
-        if let Err(why) = &kept {
-            tracing::warn!(
-                "what is in scope now was not stored, and is tried again in a few seconds; if it is taken out before that and the next start, \
-                 hosts found by it are asked again then: {why}"
-            );
-        }
-        self.scope_keeping.has_stored(kept.is_ok());
-    }
-
     /// Has what was ever in scope stored, if it is not.
     fn keep_scope(&mut self) {
-        let due = self.scope_keeping.next(&self.persisted.ever_in_scope);
-        // Without room for the chore it is stored a few seconds later.
-        if due.is_some_and(|due| !self.housekeeping.give(Chore::EverInScope(due))) {
-            self.scope_keeping.has_stored(false);
+        let due = self.scope_writes.next();
+        self.keep(due.map(StatePart::EverInScope));
+    }
+
+    /// Has a part of the state stored for the next start, if it is due. Where there is no room for the chore that has failed.
+    fn keep(&mut self, due: Option<StatePart>) {
+        let Some(part) = due else { return };
+        let kind = part.kind();
+        if !self.housekeeping.give(Chore::Keep(part)) {
+            self.kept(kind, Err("the disk does not answer".to_owned()));
+        }
+    }
+
+    /// A part of the state was stored, or could not be.
+    fn kept(&mut self, part: StatePartKind, kept: Result<(), String>) {
+        let is_stored = kept.is_ok();
+        match part {
+            StatePartKind::EverInScope => self.scope_writes.has_stored(is_stored),
+            StatePartKind::Acquaintances => self.acquaintances.has_stored(is_stored, clock::now().moment),
+            StatePartKind::Totals => {
+                let next = self.totals.has_stored(is_stored);
+                self.keep(next.map(StatePart::Totals));
+            }
+            StatePartKind::Pins => {
+                let (changed, next) = self.pins.has_stored(kept);
+                if changed {
+                    self.pinned();
+                }
+                self.keep(next.map(StatePart::Pins));
+            }
+            StatePartKind::Allowance => {
+                self.allowance.kept(kept, std::time::Instant::now());
+                // What is not stored waits for the next look.
+                if is_stored {
+                    self.look_at_allowance();
+                }
+            }
         }
     }
 
@@ -574,11 +590,7 @@ impl Daemon {
         if look.stop {
             self.executor.stop_fetching();
         }
-        if let Some(keep) = look.keep
-            && !self.housekeeping.give(Chore::Allowance(Box::new(keep)))
-        {
-            self.allowance.kept(Err("the disk does not answer".to_owned()), std::time::Instant::now());
-        }
+        self.keep(look.keep.map(Box::new).map(StatePart::Allowance));
         self.allowance.answer_repeated();
     }
 
@@ -594,9 +606,7 @@ impl Daemon {
     fn look_at_members(&mut self) {
         let (now, members) = (clock::now(), self.crawler.view().members());
         let due = self.acquaintances.look(&members, self.crawler.parted(), now);
-        if due.is_some_and(|due| !self.housekeeping.give(Chore::Acquaintances(due))) {
-            self.acquaintances.has_stored(false, now.moment);
-        }
+        self.keep(due.map(StatePart::Acquaintances));
     }
 
     /// Takes in what came of a chore.
@@ -624,34 +634,11 @@ impl Daemon {
                 self.admitted((*admitted)?);
             }
             Done::Seeds { number, result } => self.seeds_kept(number, result),
-            Done::Totals(kept) => {
-                if let Err(why) = &kept {
-                    tracing::warn!("the totals could not be stored, and after a restart those of earlier answer at first: {why}");
+            Done::Kept(part, kept) => {
+                if let (Err(why), Some(what)) = (&kept, part.if_not_stored()) {
+                    tracing::warn!("{what}: {why}");
                 }
-                let next = self.totals.has_stored(kept.is_ok());
-                self.keep_totals(next);
-            }
-            Done::Acquaintances(kept) => {
-                if let Err(why) = &kept {
-                    tracing::warn!("which members were here lately could not be stored, and is tried again in a minute: {why}");
-                }
-                self.acquaintances.has_stored(kept.is_ok(), clock::now().moment);
-            }
-            Done::EverInScope(kept) => self.scope_kept(kept),
-            Done::Pins(kept) => {
-                let (changed, next) = self.pins.has_stored(kept);
-                if changed {
-                    self.pinned();
-                }
-                self.keep_pins(next);
-            }
-            Done::Allowance(kept) => {
-                let stored = kept.is_ok();
-                self.allowance.kept(kept, std::time::Instant::now());
-                // What is not stored waits for the next look.
-                if stored {
-                    self.look_at_allowance();
-                }
+                self.kept(part, kept);
             }
         }
         Ok(())
@@ -659,7 +646,7 @@ impl Daemon {
 
     /// Takes in what comes of all chores that were given.
     async fn chores_done(&mut self, chores: &mut mpsc::Receiver<Done>) {
-        while self.measuring || self.keeping || self.scope_keeping.is_storing() || self.allowance.is_keeping() {
+        while self.measuring || self.keeping || self.scope_writes.is_storing() || self.allowance.is_keeping() {
             let Some(done) = chores.recv().await else { return };
             if let Err(why) = self.chore_done(done) {
                 tracing::warn!("the last writes before the end failed: {why}");
@@ -729,24 +716,8 @@ impl Daemon {
         let now = clock::now();
         let told = self.totals.answer(self.crawler.view().results(), now.moment);
         let due = self.totals.told(&told, now);
-        self.keep_totals(due);
+        self.keep(due.map(StatePart::Totals));
         told
-    }
-
-    fn keep_totals(&mut self, due: Option<Vec<u8>>) {
-        // Without room for the chore they are stored when they are told again.
-        if due.is_some_and(|due| !self.housekeeping.give(Chore::Totals(due))) {
-            let _ = self.totals.has_stored(false);
-        }
-    }
-
-    fn keep_pins(&mut self, due: Option<BTreeSet<Subnet>>) {
-        if due.is_some_and(|due| !self.housekeeping.give(Chore::Pins(due))) {
-            let (_, next) = self.pins.has_stored(Err("the disk does not answer".to_owned()));
-            if let Some(next) = next {
-                self.keep_pins(Some(next));
-            }
-        }
     }
 
     /// The operator keeps other subnets here than before.
@@ -765,29 +736,15 @@ impl Daemon {
 
     /// A program that is no member asks.
     fn asked_by_reader(&mut self, ticket: Ticket, remote: Option<IpAddr>, request: PublicRequest) {
-        let view = self.crawler.view();
-        let refused = match &request {
-            // Who says no to the swarm may do so at any member.
-            PublicRequest::OptOut(key, _) => {
-                reader_opt_outs::refuses(key.proof, self.allowance.is_resting(), self.executor.refuses_readers())
-            }
-            _ if self.config.swarm.readers == Readers::Members => {
-                Some("this access point answers members of the swarm only; ask another one")
-            }
-            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) | PublicRequest::RequestsInFull(query)
-                if !query.is_fair() =>
-            {
-                Some("no such time may be asked about")
-            }
-            PublicRequest::RequestsMade(query) | PublicRequest::RequestsRecorded(query) | PublicRequest::RequestsInFull(query) => {
-                requests_made::untold(query.address).or_else(|| self.executor.refuses_readers())
-            }
-            _ => self.executor.refuses_readers(),
+        let openness = Openness {
+            members_only: self.config.swarm.readers == Readers::Members,
+            is_resting: self.allowance.is_resting(),
+            is_spent: self.executor.readers_spent(),
         };
-        if let Some(why) = refused {
-            self.executor.tell(SwarmCommand::AnswerPublic { ticket, response: PublicResponse::Refused(why.into()) });
-            return;
+        if let Some(why) = openness.refuses(&request) {
+            return readers::respond(self.executor.swarm(), ticket, PublicResponse::Refused(why.into()));
         }
+        let view = self.crawler.view();
         let response = match request {
             PublicRequest::Results => PublicResponse::Results(Box::new(self.tell_totals())),
             PublicRequest::Distinct => {
@@ -796,21 +753,19 @@ impl Daemon {
                 PublicResponse::Distinct(Box::new(view))
             }
             PublicRequest::Owners => PublicResponse::Owners(view.server_owners()),
-            PublicRequest::ServerRows { of, after } => return self.asked_for_rows(ticket, RowsOf::Servers, of, after),
-            PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(ticket, RowsOf::History, of, after),
-            PublicRequest::RequestsMade(query) => return self.requests_made(query, RequestsAsker::Reader(ticket)),
-            PublicRequest::RequestsRecorded(query) => return self.requests_made(query, RequestsAsker::ReaderOfRecords(ticket)),
-            PublicRequest::RequestsInFull(query) => return self.requests_made(query, RequestsAsker::ReaderOfAll(ticket)),
-            PublicRequest::ExportRows { of, query } => return self.export(of, query, ExportAsker::Reader(ticket)),
+            PublicRequest::ServerRows { of, after } => return self.asked_for_rows(of, RowsOf::Servers, after, Asker::Reader(ticket)),
+            PublicRequest::HistoryRows { of, after } => return self.asked_for_rows(of, RowsOf::History, after, Asker::Reader(ticket)),
+            PublicRequest::RequestsMade(query) => return self.requests_made(query, Asker::Reader(ticket)),
+            PublicRequest::ExportRows { of, query } => return self.export(of, query, Asker::Reader(ticket)),
             PublicRequest::ProbedSurvey(name) => {
                 let survey = name.parse().map_err(|why| format!("{why}")).and_then(|which: SurveyRef| view.probed_survey(&which));
                 survey.map_or_else(PublicResponse::Refused, |survey| PublicResponse::ProbedSurvey(Box::new(survey)))
             }
-            PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(ticket, of, survey),
+            PublicRequest::SurveyProbes { of, survey } => return self.asked_for_probes(of, survey, Asker::Reader(ticket)),
             PublicRequest::OptOut(key, stops) => return self.opt_out_of_reader((ticket, remote), key, stops),
             PublicRequest::OptOuts { after } => reader_opt_outs::list(&view, after.as_ref()),
         };
-        self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
+        readers::respond(self.executor.swarm(), ticket, response);
     }
 
     /// The owner of a web site says that nothing is to be asked there, or takes that back.
@@ -819,7 +774,7 @@ impl Daemon {
         let refused = self.crawler.view().refuses_opt_out(&key, stops).or_else(|| self.handler.is_busy());
         let turn = refused.map_or_else(|| self.reader_opt_outs.take(remote, &key, Instant::now().into_std()), Err);
         match turn {
-            Err(why) => reader_opt_outs::answer(self.executor.swarm(), ticket, Err(why)),
+            Err(why) => Asker::Reader(ticket).answer(self.executor.swarm(), Err::<OptOutView, _>(why)),
             Ok(turn) => {
                 let (reply, said) = oneshot::channel();
                 let event = self.handler.opt_out_of_reader(key, stops, reply);
@@ -829,56 +784,53 @@ impl Daemon {
         }
     }
 
-    /// A program that is no member asks for servers that a member has on record.
-    fn asked_for_rows(&mut self, ticket: Ticket, rows: RowsOf, of: AccessPoint, after: Option<Host>) {
-        let response = if of == self.identity.access_point {
+    /// A reader asks for servers that a member has on record, or their runs.
+    fn asked_for_rows(&mut self, of: AccessPoint, rows: RowsOf, after: Option<Host>, asker: Asker<Result<ServerRows, String>>) {
+        let answer = if of == self.identity.access_point {
             self.crawler.prepare_rows();
-            match self.crawler.view().rows(rows, after.as_ref()) {
-                Ok(rows) => PublicResponse::ServerRows(rows),
-                Err(why) => PublicResponse::Refused(format!("{} {why}", of.short())),
-            }
+            self.crawler.view().rows(rows, after.as_ref()).map_err(|why| format!("{} {why}", of.short()))
         } else if self.crawler.view().is_alive(&of) {
-            return self.executor.relay_rows(of, rows, after, RowsAsker::Reader(ticket));
+            return self.executor.relay_rows(of, rows, after, asker);
         } else {
-            PublicResponse::Refused(format!("{} does not answer", of.short()))
+            Err(relay::silent(of))
         };
-        self.executor.tell(SwarmCommand::AnswerPublic { ticket, response });
+        asker.answer(self.executor.swarm(), answer);
     }
 
-    /// A program that is no member asks what a member's probes of a survey's sample came to.
-    fn asked_for_probes(&mut self, ticket: Ticket, of: AccessPoint, survey: SurveyId) {
-        let (view, asker) = (self.crawler.view(), ProbesAsker::Reader(ticket));
+    /// A reader asks what a member's probes of a survey's sample came to.
+    fn asked_for_probes(&mut self, of: AccessPoint, survey: SurveyId, asker: Asker<Result<SurveyProbes, NoProbesError>>) {
+        let view = self.crawler.view();
         let answer = if of == self.identity.access_point {
             view.survey_probes(&survey).ok_or_else(|| NoProbesError::NoSample(format!("{} has no such survey with a sample", of.short())))
         } else if view.is_alive(&of) {
-            return self.executor.ask_probes(of, survey, asker);
+            return self.executor.relay_probes(of, survey, asker);
         } else {
-            Err(NoProbesError::NoAnswer(format!("{} does not answer", of.short())))
+            Err(NoProbesError::NoAnswer(relay::silent(of)))
         };
-        probes_told::answer(self.executor.swarm(), asker, answer);
+        asker.answer(self.executor.swarm(), answer);
     }
 
-    /// Pages or links of a member are wanted, or our own.
-    fn export(&mut self, of: AccessPoint, query: ExportQuery, asker: ExportAsker) {
-        if of != self.identity.access_point {
-            if self.crawler.view().is_alive(&of) {
+    /// A reader asks for pages or links of a member.
+    fn export(&mut self, of: AccessPoint, query: ExportQuery, asker: Asker<Result<ExportedRows, String>>) {
+        let view = self.crawler.view();
+        let answer = if of != self.identity.access_point {
+            if view.is_alive(&of) {
                 return self.executor.relay_export(of, query, asker);
             }
-            exports::answer(self.executor.swarm(), asker, Err(format!("{} does not answer", of.short())));
-            return;
-        }
-        if let Err(why) = self.crawler.view().may_answer_for_all() {
-            exports::answer(self.executor.swarm(), asker, Err(format!("{} {why}", of.short())));
-            return;
-        }
-        match self.crawler.view().export(&query) {
-            Ok(order) => self.executor.export(Box::new(order), asker),
-            Err(rows) => drop(exports::answer(self.executor.swarm(), asker, Ok(rows))),
-        }
+            Err(relay::silent(of))
+        } else if let Err(why) = view.may_answer_for_all() {
+            Err(format!("{} {why}", of.short()))
+        } else {
+            match view.export(&query) {
+                Ok(order) => return self.executor.export(Box::new(order), asker),
+                Err(rows) => Ok(rows),
+            }
+        };
+        asker.answer(self.executor.swarm(), answer);
     }
 
     /// Whether any member made these requests is asked.
-    fn requests_made(&mut self, query: RequestsQuery, asker: RequestsAsker) {
+    fn requests_made(&mut self, query: RequestsQuery, asker: Asker<RequestsAnswer>) {
         let view = self.crawler.view();
         let known = view.members();
         let owners = view.why(&Subject::Address(query.address), &AddressPolicy::default()).history;
@@ -928,14 +880,11 @@ impl Daemon {
     }
 
     fn answer(&mut self, query: Query) {
-        if matches!(query, Query::ServerRows { of, .. } if of == self.identity.access_point) {
-            self.crawler.prepare_rows();
-        }
         match self.handler.answer(query, &self.crawler, &self.executor) {
             None => {}
             Some(Action::Handle(event)) => self.hear(event),
             Some(Action::AddSeeds { urls, reply }) => self.add_seeds(urls, reply),
-            Some(Action::Export { of, query, reply }) => self.export(of, query, ExportAsker::Here(reply)),
+            Some(Action::Export { of, query, reply }) => self.export(of, query, Asker::Local(reply)),
             Some(Action::Pause { length, reply }) => {
                 self.allowance.pause(clock::now().wall, length, reply);
                 self.look_at_allowance();
@@ -951,7 +900,7 @@ impl Daemon {
             }
             Some(Action::Pin { subnet, pinned, reply }) => {
                 let due = self.pins.ask(Pin { subnet, pinned, reply });
-                self.keep_pins(due);
+                self.keep(due.map(StatePart::Pins));
             }
             Some(Action::TellMembers(reply)) => {
                 let told = self.acquaintances.with_parted(self.crawler.view().members(), clock::now().wall);
@@ -963,13 +912,13 @@ impl Daemon {
                 told.members.dead = members.iter().filter(|member| member.liveness == Liveness::Dead).count() as u64;
                 let _ = reply.send(told);
             }
-            Some(Action::AskWhy { subject, of, reply }) => self.executor.ask_why(of, &subject, reply),
+            Some(Action::AskWhy { subject, of, reply }) => self.executor.relay_why(of, subject, reply),
             Some(Action::Measure { of, is_relayed, edition, bytes, reply }) => {
                 self.executor.measure((of, is_relayed), edition, bytes, reply);
             }
-            Some(Action::AskRequests { query, reply }) => self.requests_made(query, RequestsAsker::Here(reply)),
-            Some(Action::AskProbes { survey, of, reply }) => self.executor.ask_probes(of, survey, ProbesAsker::Here(reply)),
-            Some(Action::AskServers { rows, of, after, reply }) => self.executor.relay_rows(of, rows, after, RowsAsker::Here(reply)),
+            Some(Action::AskRequests { query, reply }) => self.requests_made(query, Asker::Local(reply)),
+            Some(Action::AskProbes { survey, of, reply }) => self.executor.relay_probes(of, survey, Asker::Local(reply)),
+            Some(Action::TellRows { rows, of, after, reply }) => self.asked_for_rows(of, rows, after, Asker::Local(reply)),
         }
     }
 

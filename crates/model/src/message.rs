@@ -464,7 +464,7 @@ pub enum PublicRequest {
     },
     /// How many different hosts, domains and addresses there are in the swarm. Who asks again gets what the members told meanwhile.
     Distinct,
-    /// Did any member make these requests? Who is asked asks all of them.
+    /// Did any member make these requests? Who is asked asks all of them, and where their logs do not say, for the records that they have.
     RequestsMade(RequestsQuery),
     /// The survey that people call so, which has a sample, and the members that probe it.
     ProbedSurvey(String),
@@ -482,10 +482,6 @@ pub enum PublicRequest {
         /// Those behind this one.
         after: Option<OptOutKey>,
     },
-    /// As `RequestsMade`, and where logs do not say: by the records of members and their copies.
-    RequestsRecorded(RequestsQuery),
-    /// As `RequestsRecorded`, and with what is missing to know more.
-    RequestsInFull(RequestsQuery),
 }
 
 /// The answer to a [`PublicRequest`].
@@ -503,8 +499,8 @@ pub enum PublicResponse {
     ExportedRows(ExportedRows),
     /// To `Distinct`.
     Distinct(Box<DistinctView>),
-    /// To `RequestsMade`.
-    RequestsMade(Box<RequestsView>),
+    /// To `RequestsMade`: what the logs say, what the records do, and what is missing to know more.
+    RequestsMade(Box<RequestsView>, #[serde(deserialize_with = "at_most::<_, _, MAX_RECORDS_TOLD>")] Vec<RecordTold>, Box<RequestsMissing>),
     /// To `ProbedSurvey`.
     ProbedSurvey(Box<ProbedSurvey>),
     /// To `SurveyProbes`.
@@ -518,12 +514,4 @@ pub enum PublicResponse {
         /// The last of them, if there are more.
         next: Option<OptOutKey>,
     },
-    /// To `RequestsRecorded`: what the logs say, and what the records do.
-    RequestsRecorded(Box<RequestsView>, #[serde(deserialize_with = "at_most::<_, _, MAX_RECORDS_TOLD>")] Vec<RecordTold>),
-    /// To `RequestsInFull`: the same, and what is missing.
-    RequestsInFull(
-        Box<RequestsView>,
-        #[serde(deserialize_with = "at_most::<_, _, MAX_RECORDS_TOLD>")] Vec<RecordTold>,
-        Box<RequestsMissing>,
-    ),
 }

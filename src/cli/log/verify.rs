@@ -10,7 +10,7 @@ use crate::{
     },
     io::{
         request_log::{Found, RequestLine, Writing, search},
-        swarm::{AskError, ask_public},
+        swarm::ask_public,
     },
     node::{
         clock,
@@ -20,9 +20,7 @@ use crate::{
 use clap::Args;
 use nearcrawl_model::{
     message::{PublicRequest, PublicResponse},
-    request_record::{
-        MAX_OWNERS, RecordGap, RecordMissing, RecordTold, RecordedHour, RequestsAnswer, RequestsMissing, UnknownMember, recorded_at,
-    },
+    request_record::{MAX_OWNERS, RecordGap, RecordMissing, RecordTold, RecordedHour, RequestsAnswer, UnknownMember, recorded_at},
     requests_made::{MemberRequests, RequestsQuery, RequestsView, Uncovered, Verdict},
     time::WallTime,
     view::counted,
@@ -132,23 +130,8 @@ async fn asked(member: &str, query: RequestsQuery) -> Result<RequestsAnswer, Com
         CommandError::new(Exit::Unavailable, why.to_string()).hint("`nearcrawl members` shows where members can be reached")
     };
     let member = member.trim();
-    // A member of an earlier build does not know the later questions, and answers nothing.
-    let questions = [PublicRequest::RequestsInFull(query), PublicRequest::RequestsRecorded(query), PublicRequest::RequestsMade(query)];
-    let mut answer = Err(AskError::Dropped);
-    for question in questions {
-        answer = ask_public(member, question, MEMBER_TIMEOUT).await;
-        if matches!(answer, Ok(_) | Err(AskError::Unreachable(_) | AskError::NotLetIn(_))) {
-            break;
-        }
-    }
-    match answer {
-        Ok(PublicResponse::RequestsInFull(view, records, missing)) => Ok(RequestsAnswer { view: *view, records, missing: *missing }),
-        Ok(PublicResponse::RequestsRecorded(view, records)) => {
-            Ok(RequestsAnswer { view: *view, records, missing: RequestsMissing::default() })
-        }
-        Ok(PublicResponse::RequestsMade(view)) => {
-            Ok(RequestsAnswer { view: *view, records: Vec::new(), missing: RequestsMissing::default() })
-        }
+    match ask_public(member, PublicRequest::RequestsMade(query), MEMBER_TIMEOUT).await {
+        Ok(PublicResponse::RequestsMade(view, records, missing)) => Ok(RequestsAnswer { view: *view, records, missing: *missing }),
         Ok(other) => Err(unavailable(refused(member, other))),
         Err(why) => Err(unavailable(no_answer(member, &why))),
     }
@@ -162,7 +145,7 @@ fn not_known(answer: &RequestsAnswer, query: &RequestsQuery) -> String {
     };
     let gap_of = |member: &MemberRequests| answer.record_of(&member.access_point).and_then(|told| told.gap);
     let nearby = unknown.iter().filter(|member| gap_of(member) == Some(RecordGap::Nearby)).count();
-    // A member of an earlier build does not say what is missing.
+    // Who answers for all may leave out what is missing of a member.
     let is_unsaid = |member: &&&MemberRequests| {
         let is_early = member.uncovered == Some(Uncovered::TooRecent) || gap_of(member) == Some(RecordGap::TooRecent);
         answer.missing_of(&member.access_point).is_none() && !is_early && gap_of(member) != Some(RecordGap::Nearby)
@@ -388,7 +371,11 @@ fn told(view: &VerifyView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nearcrawl_model::{access_point::AccessPoint, request_record::RecordsAsked, requests_made::RequestsMade};
+    use nearcrawl_model::{
+        access_point::AccessPoint,
+        request_record::{RecordsAsked, RequestsMissing},
+        requests_made::RequestsMade,
+    };
 
     fn query() -> RequestsQuery {
         RequestsQuery { address: "192.0.2.1".parse().unwrap(), from: WallTime(0), until: WallTime(1) }
@@ -489,11 +476,11 @@ mod tests {
         assert!(told_by_all(&few).contains("nobody was asked for its record, for only those of 64 members are asked for"));
         let why = not_known(&few, &query());
         assert!(why.ends_with("is kept of 1 member; the records of 1 member were not asked for"), "{why}");
-        // A member of an earlier build does not say what is missing.
+        // Who answers for all may leave that out.
         let view = RequestsView::new(&query(), vec![MemberRequests::of(gone, None)]);
-        let earlier = RequestsAnswer { view, records: Vec::new(), missing: RequestsMissing::default() };
-        assert!(told_by_all(&earlier).contains("did not answer, or is no member any more: no record of that hour was told"));
-        assert!(not_known(&earlier, &query()).ends_with("no record of that hour was told of 1 member"));
+        let unsaid = RequestsAnswer { view, records: Vec::new(), missing: RequestsMissing::default() };
+        assert!(told_by_all(&unsaid).contains("did not answer, or is no member any more: no record of that hour was told"));
+        assert!(not_known(&unsaid, &query()).ends_with("no record of that hour was told of 1 member"));
     }
 
     #[test]

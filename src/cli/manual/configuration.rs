@@ -110,7 +110,7 @@ mod tests {
     fn ranges_are_those_of_the_parser() {
         assert_eq!(allowed("swarm", "readers").unwrap(), "Write \"anybody\" or \"members\"");
         assert_eq!(allowed("crawl", "depth").unwrap(), refusal("[crawl]\ndepth = -1").map(|text| text.replacen('w', "W", 1)).unwrap());
-        for (section, key) in [("crawl", "revisit"), ("store", "memory"), ("crawl", "parallel")] {
+        for (section, key) in [("crawl", "revisit"), ("store", "memory"), ("crawl", "max_parallel")] {
             assert!(allowed(section, key).unwrap().contains(" from "), "{section}.{key}");
         }
         for entry in explained() {

@@ -88,14 +88,6 @@ fn name(value: &DeValue<'_>) -> Parsed<Option<MemberName>> {
     }
 }
 
-/// Who may read. `nobody` was a value until commit 3107d04 and kept out the same as `members`.
-fn readers(value: &DeValue<'_>) -> Parsed<Readers> {
-    if value.as_str() == Some("nobody") {
-        return Err("write \"members\": members are told of each other's records in any case, and nobody else is".to_owned());
-    }
-    values::choice(READERS)(value)
-}
-
 impl SwarmConfig {
     pub(super) fn read(mut section: Section<'_, '_>) -> SwarmConfig {
         let default = SwarmConfig::default();
@@ -105,7 +97,7 @@ impl SwarmConfig {
             bootstrap: section.list("bootstrap", default.bootstrap, dial_address),
             max_connected: section.take("max_connected", default.max_connected, values::whole(1..=10_000)),
             pre_shared_key_file: section.path("pre_shared_key_file"),
-            readers: section.take("readers", default.readers, readers),
+            readers: section.take("readers", default.readers, values::choice(READERS)),
             ignore_orders_of: section.list("ignore_orders_of", default.ignore_orders_of, peer_id),
             name: section.take("name", None, name),
             tell_allowance: section.take("tell_allowance", TellAllowance::Nothing, values::choice(TELL_ALLOWANCE)),

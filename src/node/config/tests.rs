@@ -97,7 +97,6 @@ fn malformed_configurations_are_explained() {
         ("[swarm]\nadvertise = [\"/ip4/192.0.2.1/tcp/0\"]", &["swarm.advertise = \"/ip4/192.0.2.1/tcp/0\": write a multiaddress"]),
         ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1/tcp/4817/ws\"]", &["swarm.bootstrap = ", "write a multiaddress, like"]),
         ("[swarm]\nreaders = \"all\"", &["swarm.readers = \"all\": write \"anybody\" or \"members\""]),
-        ("[swarm]\nreaders = \"nobody\"", &["swarm.readers = \"nobody\": write \"members\"", "members are told of each other's records"]),
         ("[delegation]\npolicy = \"fast\"", &["delegation.policy = \"fast\": write \"nearcrawl\", \"ipmicra\" or \"random\""]),
         ("[delegation]\nprobe = \"icmp\"", &["delegation.probe = \"icmp\": write \"tcp\" or \"http-head\""]),
         ("[delegation]\nmax_contacts_per_subnet = 16", &["write a whole number from 1 to 15"]),
@@ -166,10 +165,7 @@ fn each_procedure_of_delegation_can_be_chosen() {
     );
 }
 
-/// The example that was packaged at commit 3107d04, its keys switched on (but for `hierarchy.snapshot`, which excludes another).
-const EXAMPLE_OF_0_1_0: &str = include_str!("../../../tests/data/config/0.1.0.toml");
-
-/// Another value than the default for each key that was renamed, under the name of now.
+/// Another value than the default for keys that are like others of their section.
 const OTHER_VALUES: &str = r#"
     [swarm]
     max_connected = 65
@@ -205,59 +201,31 @@ const OTHER_VALUES: &str = r#"
     suspicion_timeout = "6s"
 "#;
 
-/// `text` with the renamed keys for which `renames` holds under their names of now.
-fn renamed(text: &str, renames: impl Fn(&str, &str) -> bool) -> String {
-    let mut section = "";
-    let line = |line| {
-        section = section_of(line).unwrap_or(section);
-        let renamed = RENAMED.iter().find(|(home, old, _)| *home == section && is_key(line, old) && renames(home, old));
-        renamed.map_or_else(|| format!("{line}\n"), |(_, old, now)| format!("{}\n", line.replacen(old, now, 1)))
-    };
-    text.lines().map(line).collect()
-}
-
-fn section_of(line: &str) -> Option<&str> {
-    line.trim().strip_prefix('[')?.strip_suffix(']')
-}
-
-fn is_key(line: &str, key: &str) -> bool {
-    line.trim().strip_prefix(key).is_some_and(|rest| rest.starts_with(" ="))
-}
+/// A `[timers]` section with a value under each of the names that were replaced.
+const OLD_TIMERS: &str = r#"
+[timers]
+pair_patience = "11m"
+fence_after = "31s"
+stable_after = "32s"
+probe_every = "2s"
+probe_timeout = "800ms"
+suspect_for = "6s"
+"#;
 
 #[test]
-fn each_renamed_key_of_0_1_0_is_told_its_name_of_now() {
-    let said = complaint(EXAMPLE_OF_0_1_0);
-    let mut section = "";
+fn each_timer_of_before_is_told_its_name_of_now_and_causes_no_other_problem() {
+    let said = complaint(OLD_TIMERS);
     let mut expected = vec![format!("/etc/nearcrawl/test.toml has {} problems:", RENAMED.len())];
-    for (number, line) in (1..).zip(EXAMPLE_OF_0_1_0.lines()) {
-        section = section_of(line).unwrap_or(section);
-        let old = RENAMED.iter().find(|(home, old, _)| *home == section && is_key(line, old));
-        expected.extend(old.map(|(home, old, now)| format!("  line {number}: {home}.{old}: `{old}` is called `{now}` now")));
-    }
+    expected.extend((3..).zip(RENAMED).map(|(line, (old, now))| format!("  line {line}: timers.{old}: `{old}` is called `{now}` now")));
     assert_eq!(said.lines().collect::<Vec<_>>(), expected);
-    for (home, old, now) in RENAMED {
-        let left = complaint(&renamed(EXAMPLE_OF_0_1_0, |section, key| (section, key) != (*home, *old)));
-        assert!(left.contains("has 1 problem:") && left.contains(&format!("`{old}` is called `{now}` now")), "{left}");
-    }
+    let renamed = RENAMED.iter().fold(OLD_TIMERS.to_owned(), |text, (old, now)| text.replace(&format!("{old} ="), &format!("{now} =")));
+    let (timers, tried) = (parse(&renamed).unwrap().timers, parse(OTHER_VALUES).unwrap().timers);
+    assert_eq!(timers, tried);
+    assert!(!complaint("[swarm]\nprobe_every = \"2s\"").contains("is called"), "in another section it was no name");
 }
 
 #[test]
-fn the_example_of_0_1_0_means_the_same_under_the_names_of_now() {
-    let mut config = parse(&renamed(EXAMPLE_OF_0_1_0, |_, _| true)).unwrap();
-    let default = Config::default();
-    assert_eq!(config.swarm.pre_shared_key_file.take().as_deref(), Some(Path::new("/etc/nearcrawl/swarm.key")));
-    assert_eq!(config.crawl.source_address.take(), Some("192.0.2.10".parse().unwrap()));
-    assert_eq!(config.delegation.home_port.take(), Some(80));
-    config.state_dir.clone_from(&default.state_dir);
-    // It named the defaults of its time; these three have others since.
-    assert_eq!(std::mem::replace(&mut config.swarm.listen, default.swarm.listen.clone()), ["/ip4/0.0.0.0/tcp/4817"]);
-    assert_eq!(std::mem::replace(&mut config.timers.ping_interval, default.timers.ping_interval), Duration::from_secs(1));
-    assert_eq!(std::mem::replace(&mut config.timers.ping_timeout, default.timers.ping_timeout), Duration::from_millis(700));
-    assert_eq!(config, default);
-}
-
-#[test]
-fn every_renamed_key_is_read_into_what_it_is_called() {
+fn keys_are_read_into_what_they_are_called() {
     let mut expected = Config::default();
     expected.swarm.max_connected = 65;
     expected.crawl.max_pages_per_run = Some(1001);
@@ -286,9 +254,6 @@ fn every_renamed_key_is_read_into_what_it_is_called() {
     expected.timers.ping_timeout = Duration::from_millis(800);
     expected.timers.suspicion_timeout = Duration::from_secs(6);
     assert_eq!(parse(OTHER_VALUES).unwrap(), expected);
-    for (_, _, now) in RENAMED {
-        assert!(OTHER_VALUES.lines().any(|line| is_key(line, now)), "no value is tried for {now}");
-    }
 }
 
 #[test]

@@ -323,3 +323,53 @@ async fn no_server_is_asked_where_a_name_in_swarm_advertise_leads() {
     tokio::time::timeout(Duration::from_secs(20), known).await.expect("the name is looked up");
     assert_eq!(bench.fetched().await, FetchOutcome::Failed(FetchError::ForbiddenAddress));
 }
+
+/// What each question that is passed on to another member comes to, in words; those that need an answer of it get `answer`.
+async fn relayed(bench: &mut Bench, answer: Option<Response>) -> [String; 5] {
+    let (rows, told_rows) = oneshot::channel();
+    bench.executor.relay_rows(MEMBER, RowsOf::Servers, None, Asker::Local(rows));
+    let (probes, told_probes) = oneshot::channel();
+    bench.executor.relay_probes(MEMBER, SurveyId([1; 16]), Asker::Local(probes));
+    let (export, told_export) = oneshot::channel();
+    bench.executor.relay_export(MEMBER, ExportQuery { of: ExportOf::Pages, from: None }, Asker::Local(export));
+    let (why, told_why) = oneshot::channel();
+    bench.executor.relay_why(MEMBER, "museum.test".parse().unwrap(), why);
+    let (measured, told_measured) = oneshot::channel();
+    bench.executor.measure((MEMBER, false), Edition { hash: [1; 32], built: 0 }, 1, measured);
+    let words = async {
+        [
+            told_rows.await.unwrap().unwrap_err(),
+            told_probes.await.unwrap().unwrap_err().to_string(),
+            told_export.await.unwrap().unwrap_err(),
+            told_why.await.unwrap().unwrap_err(),
+            told_measured.await.unwrap().unwrap_err().to_string(),
+        ]
+    };
+    let answering = async {
+        while let Some(PeerQuestion { to, reply, .. }) = bench.inbox.transfers.recv().await {
+            assert_eq!(to, MEMBER);
+            reply.send(answer.clone()).unwrap();
+        }
+    };
+    let told = async {
+        tokio::select! {
+            words = words => words,
+            () = answering => panic!("the executor has ended"),
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), told).await.expect("each is answered")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_member_is_asked_for_a_reader_while_the_bytes_among_members_are_spent() {
+    let mut bench = Bench::new().await;
+    let meter: Arc<SwarmMeter> = Arc::default();
+    bench.executor.relay = Relay::new(Some(Arc::clone(&meter)), Instant::now());
+    let asked = relayed(&mut bench, Some(Response::Refused("has none".to_owned()))).await;
+    assert_eq!(&asked[..2], [format!("{} has none", MEMBER.short()), format!("{} does not answer", MEMBER.short())]);
+    assert!(asked.iter().all(|why| !why.contains("are spent (")), "{asked:?}");
+    meter.spend(true);
+    // Whoever were asked would answer so.
+    let spent = relayed(&mut bench, None).await;
+    assert_eq!(spent, std::array::from_fn(|_| RelayError::Spent.why().to_owned()));
+}

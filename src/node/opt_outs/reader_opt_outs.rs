@@ -3,12 +3,10 @@
 //! Only what has a proof is taken, few proofs are looked for at a time, and none again soon, so that nobody has members send requests to a
 //! server by it. Each network has a share of that.
 
-use crate::io::swarm::{SwarmCommand, SwarmHandle};
 use nearcrawl_core::report::View;
 use nearcrawl_model::{
-    ids::Ticket,
     message::PublicResponse,
-    opt_out::{OptOutKey, OptOutProof, OptOutView},
+    opt_out::{OptOutKey, OptOutProof},
     subnet::Subnet,
     view::Span,
 };
@@ -145,16 +143,6 @@ pub fn list(view: &View<'_>, after: Option<&OptOutKey>) -> PublicResponse {
     let (views, next) = view.opt_outs_after(after, MAX_LISTED);
     let written = serde_json::to_string(&views).map_err(|why| why.to_string());
     written.map_or_else(PublicResponse::Refused, |views| PublicResponse::OptOuts { views, next })
-}
-
-/// Gives an answer to the program that asked.
-pub fn answer(swarm: Option<&SwarmHandle>, ticket: Ticket, said: Result<OptOutView, String>) {
-    let written = said.and_then(|view| serde_json::to_string(&view).map_err(|why| why.to_string()));
-    let response = written.map_or_else(PublicResponse::Refused, PublicResponse::OptOut);
-    let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
-    if !told {
-        tracing::debug!("a reader was not answered, because the swarm task is busy or has ended");
-    }
 }
 
 #[cfg(test)]

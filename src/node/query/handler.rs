@@ -170,11 +170,11 @@ pub enum Action {
         /// Where the answer goes.
         reply: ProbesReply,
     },
-    /// Ask a member for the servers that it has on record, or their runs.
-    AskServers {
+    /// Tell the servers that a member has on record, or their runs, or ask it for them.
+    TellRows {
         /// Which of both.
         rows: RowsOf,
-        /// The member.
+        /// The member: this one, or another.
         of: AccessPoint,
         /// Those behind this one.
         after: Option<Host>,
@@ -352,14 +352,7 @@ impl QueryHandler {
             }
             Query::Servers { after, limit, reply } => drop(reply.send(crawler.view().servers(after.as_ref(), limit))),
             Query::ServerOwners(reply) => drop(reply.send(crawler.view().server_owners())),
-            Query::ServerRows { rows, of, after, reply } if of == crawler.view().me() => {
-                let own = crawler.view().rows(rows, after.as_ref());
-                drop(reply.send(own.map_err(|why| format!("{} {why}", of.short()))))
-            }
-            Query::ServerRows { rows, of, after, reply } if crawler.view().is_alive(&of) => {
-                return Some(Action::AskServers { rows, of, after, reply });
-            }
-            Query::ServerRows { of, reply, .. } => drop(reply.send(Err(format!("{} does not answer", of.short())))),
+            Query::ServerRows { rows, of, after, reply } => return Some(Action::TellRows { rows, of, after, reply }),
             Query::WhyAt { subject, of, reply } => return self.answer_by(of, subject, reply, (crawler, executor)),
             Query::RequestsMade { query, reply } => return Some(Action::AskRequests { query, reply }),
             Query::Export { of, query, reply } => return Some(Action::Export { of, query, reply }),

@@ -3,29 +3,22 @@
 //! Each member searches its own log of requests; who is asked asks all of them. Where a log does not say, and of members that do not answer or
 //! are gone, all are asked in turn what the records of requests say that they have: their own, and copies.
 
-use crate::io::{
-    request_log::{RequestLog, Writing, search},
-    swarm::{SwarmCommand, SwarmHandle},
-};
+use crate::io::request_log::{RequestLog, Writing, search};
 use crate::node::{
     clock,
-    query::Reply,
     requests::request_record::RequestRecord,
     transfers::peer_transfers::{self, PeerQuestion},
 };
 use futures::{StreamExt, stream};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    address::AddressPolicy,
-    ids::Ticket,
-    message::{MAX_MESSAGE, PublicResponse, Request, Response},
+    message::{Request, Response},
     request_record::{MAX_OWNERS, RecordTold, RecordedRequests, RecordsAsked, RecordsQuery, RequestsAnswer},
     requests_made::{MAX_MADE, MemberRequests, RequestsMade, RequestsQuery, RequestsView, Uncovered, Verdict},
     time::WallTime,
 };
 use std::{
-    collections::BTreeMap,
-    net::IpAddr,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -46,42 +39,8 @@ const ALL_WITHIN: Duration = Duration::from_secs(8);
 const WAITS: Duration = Duration::from_secs(3);
 const MAX_WAITING: usize = 16;
 
-/// Questions of programs that are no members: so many under way at once, so many after a rest, and one more each so often. Each has all members
-/// search, and together they are to leave members' own questions most of the time.
-const READERS_AT_ONCE: usize = 2;
-const READERS_BURST: u32 = 4;
-const READERS_EACH: Duration = Duration::from_secs(30);
-
-/// An answer to a reader is shorter, in bytes: what it is wrapped in has room within a message.
-const MAX_TOLD: usize = MAX_MESSAGE - (16 << 10);
-
-/// Of that what records say takes at most so much.
-const MAX_RECORDS_TOLD: usize = 256 << 10;
-
 /// After a search nothing is searched for so many times as long as it took.
 const RESTS: u32 = 4;
-
-/// Who asked.
-pub enum RequestsAsker {
-    /// Somebody on this machine.
-    Here(Reply<RequestsAnswer>),
-    /// A program that is no member, of a release before there were records.
-    Reader(Ticket),
-    /// One that knows of them.
-    ReaderOfRecords(Ticket),
-    /// One that is told what is missing, too.
-    ReaderOfAll(Ticket),
-}
-
-impl RequestsAsker {
-    /// The program that asks, if it is no member.
-    pub fn reader(&self) -> Option<Ticket> {
-        match self {
-            RequestsAsker::Here(_) => None,
-            RequestsAsker::Reader(ticket) | RequestsAsker::ReaderOfRecords(ticket) | RequestsAsker::ReaderOfAll(ticket) => Some(*ticket),
-        }
-    }
-}
 
 /// Whom to ask for what.
 #[derive(Clone, Debug)]
@@ -96,6 +55,16 @@ pub struct Inquiry {
     pub query: RequestsQuery,
 }
 
+impl Inquiry {
+    /// What is known if nobody answers.
+    pub fn unanswered(self) -> RequestsAnswer {
+        let members: BTreeSet<_> = self.members.into_iter().map(|(member, _)| member).collect();
+        let silent = members.iter().map(|member| MemberRequests::of(*member, None)).collect();
+        let asked = RecordsAsked { owners: members.clone(), unanswered: members, ..RecordsAsked::default() };
+        RequestsAnswer::new(&self.query, RequestsView::new(&self.query, silent), Vec::new(), &asked)
+    }
+}
+
 /// The log of requests of this access point, to be searched: one search at a time, with a rest after it. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct Searches {
@@ -104,44 +73,6 @@ pub struct Searches {
     turn: Arc<Semaphore>,
     /// Members that may wait for it.
     waiting: Arc<Semaphore>,
-}
-
-/// How many questions of programs that are no members are passed on: others than those of members and of somebody here have a place of their own.
-#[derive(Debug)]
-pub struct ReaderTurns {
-    at_once: Arc<Semaphore>,
-    /// When as many as after a rest may be asked again.
-    rested_at: Instant,
-    refused: u64,
-}
-
-impl ReaderTurns {
-    /// After a rest.
-    pub fn new(now: Instant) -> ReaderTurns {
-        ReaderTurns { at_once: Arc::new(Semaphore::new(READERS_AT_ONCE)), rested_at: now, refused: 0 }
-    }
-
-    /// The turn of a question, to be held until it is answered; none if there are too many, which is counted.
-    pub fn take(&mut self, now: Instant) -> Option<OwnedSemaphorePermit> {
-        let rested_at = self.rested_at.max(now) + READERS_EACH;
-        let turn = if rested_at <= now + READERS_EACH * READERS_BURST { Arc::clone(&self.at_once).try_acquire_owned().ok() } else { None };
-        match turn {
-            Some(_) => self.rested_at = rested_at,
-            None => self.refused += 1,
-        }
-        turn
-    }
-
-    /// Questions that had no turn.
-    pub fn refused(&self) -> u64 {
-        self.refused
-    }
-}
-
-/// Why a reader is told nothing of this address, whatever there is: what members ask in private networks is their operators' concern.
-pub fn untold(address: IpAddr) -> Option<&'static str> {
-    let is_public = AddressPolicy::default().check_ip(address).is_ok();
-    (!is_public).then_some("requests to private and other special-purpose addresses are told to members only")
 }
 
 impl Searches {
@@ -283,48 +214,10 @@ async fn other(asking: mpsc::Sender<PeerQuestion>, member: AccessPoint, query: R
     }
 }
 
-/// Gives an answer to who asked.
-pub fn answer(swarm: Option<&SwarmHandle>, asker: RequestsAsker, answer: RequestsAnswer) {
-    let (ticket, response) = match asker {
-        // Whoever has stopped waiting is no error.
-        RequestsAsker::Here(reply) => return drop(reply.send(answer)),
-        RequestsAsker::Reader(ticket) => (ticket, PublicResponse::RequestsMade(Box::new(answer.view.fitting(MAX_TOLD)))),
-        RequestsAsker::ReaderOfRecords(ticket) => {
-            let RequestsAnswer { view, mut records, .. } = answer;
-            shorten(&mut records);
-            (ticket, PublicResponse::RequestsRecorded(Box::new(view.fitting(MAX_TOLD - MAX_RECORDS_TOLD)), records))
-        }
-        RequestsAsker::ReaderOfAll(ticket) => {
-            let RequestsAnswer { view, mut records, missing } = answer;
-            shorten(&mut records);
-            let taken = postcard::experimental::serialized_size(&missing).unwrap_or(MAX_TOLD).saturating_add(MAX_RECORDS_TOLD);
-            let view = Box::new(view.fitting(MAX_TOLD.saturating_sub(taken)));
-            (ticket, PublicResponse::RequestsInFull(view, records, Box::new(missing)))
-        }
-    };
-    let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
-    if !told {
-        tracing::debug!("a reader was not answered, because the swarm task is busy or has ended");
-    }
-}
-
-/// Leaves out hours of records that are too long together: first all but some of each, then all.
-fn shorten(records: &mut [RecordTold]) {
-    for most in [usize::MAX, 4, 0] {
-        records.iter_mut().for_each(|told| told.hours.truncate(most));
-        if postcard::experimental::serialized_size(&*records).is_ok_and(|bytes| bytes <= MAX_RECORDS_TOLD) {
-            return;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nearcrawl_model::{
-        request_record::{RecordGap, RecordMissing, RecordedHour, RequestsMissing, UnknownMember},
-        requests_made::MadeRequest,
-    };
+    use nearcrawl_model::request_record::{RecordGap, RecordMissing, UnknownMember};
 
     const QUERY: RequestsQuery =
         RequestsQuery { address: std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), from: WallTime(0), until: WallTime(1) };
@@ -403,75 +296,6 @@ mod tests {
         assert_eq!((answer.view.verdict, answer.records.len()), (Verdict::No, 2));
         let answer = asked_of_all(none_made(), Some(of_gone(Verdict::Unknown, Some(RecordGap::NoRecord)))).await;
         assert_eq!((answer.view.verdict, answer.record_of(&gone).unwrap().gap), (Verdict::Unknown, Some(RecordGap::NoRecord)));
-    }
-
-    /// All members search for each of them.
-    #[test]
-    fn readers_questions_are_few_and_the_others_are_counted() {
-        let start = Instant::now();
-        let mut turns = ReaderTurns::new(start);
-        let held: Vec<_> = std::iter::from_fn(|| turns.take(start)).collect();
-        assert_eq!((held.len(), turns.refused()), (READERS_AT_ONCE, 1), "at once");
-        drop(held);
-        let more = std::iter::from_fn(|| turns.take(start).map(drop)).count();
-        assert_eq!((more, turns.refused()), (READERS_BURST as usize - READERS_AT_ONCE, 2), "one after the other");
-        assert!(turns.take(start + READERS_EACH / 2).is_none());
-        let later = start + READERS_EACH;
-        assert!(turns.take(later).is_some() && turns.take(later).is_none());
-    }
-
-    #[test]
-    fn readers_hear_nothing_of_private_networks() {
-        for address in ["10.1.2.3", "127.0.0.1", "192.168.1.1", "100.64.0.1", "169.254.1.1", "fd00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1"]
-        {
-            assert!(untold(address.parse().unwrap()).is_some(), "{address}");
-        }
-        assert!(untold("8.8.8.8".parse().unwrap()).is_none() && untold("2606:4700::1111".parse().unwrap()).is_none());
-    }
-
-    #[tokio::test]
-    async fn a_reader_gets_an_answer_that_fits_into_a_message() {
-        let line =
-            MadeRequest { asked_at: WallTime(5), reason: "second-try".to_owned(), host: format!("{}.ke", "a".repeat(60)).parse().ok() };
-        let made = RequestsMade { requests: 100, lines: vec![line; MAX_MADE], uncovered: None };
-        let members = (0..250).map(|number| MemberRequests::of(AccessPoint([number; 32]), Some(made.clone()))).collect();
-        let view = RequestsView::new(&QUERY, members);
-        let length = |view: RequestsView| postcard::to_stdvec(&PublicResponse::RequestsMade(Box::new(view))).unwrap().len();
-        assert!(length(view.clone()) > MAX_MESSAGE && length(view.clone().fitting(MAX_TOLD)) < MAX_MESSAGE);
-
-        let hour = RecordedHour {
-            first_at: WallTime(1),
-            last_at: WallTime(2),
-            requests: 3,
-            bytes: 4,
-            reasons: vec!["second-try".to_owned(); 9],
-            hosts: vec![format!("{}.ke", "a".repeat(60)).parse().unwrap(); 4],
-            all_hosts: true,
-        };
-        let told = |number| RecordTold {
-            access_point: AccessPoint([number; 32]),
-            answered_by: AccessPoint([1; 32]),
-            gone_at: None,
-            verdict: Verdict::Yes,
-            hours: vec![hour.clone(); 50],
-            gap: None,
-        };
-        let mut records: Vec<_> = (0..64).map(told).collect();
-        shorten(&mut records);
-        assert!(records.iter().all(|told| !told.hours.is_empty() && told.verdict == Verdict::Yes));
-        let view = Box::new(view.fitting(MAX_TOLD - MAX_RECORDS_TOLD));
-        assert!(postcard::to_stdvec(&PublicResponse::RequestsRecorded(view, records)).unwrap().len() < MAX_MESSAGE);
-        // What is missing is at most of all members.
-        let unknown = UnknownMember {
-            access_point: AccessPoint([9; 32]),
-            was_asked: false,
-            gone_at: Some(WallTime(1_790_000_000_000)),
-            record: RecordMissing::NoAnswer,
-        };
-        let most = nearcrawl_model::request_record::MAX_COPIES;
-        let missing = RequestsMissing { unknown: vec![unknown; most], unanswered: vec![AccessPoint([9; 32]); most] };
-        let bytes = postcard::to_stdvec(&missing).unwrap().len();
-        assert!(bytes + MAX_RECORDS_TOLD + most * 64 < MAX_TOLD, "{bytes} bytes leave no room for {most} members");
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@
 //!
 //! It is stored, so that it is known across restarts. Times are of the wall clock, as those that are asked about.
 
+use crate::node::state::write_behind::WriteBehind;
 use nearcrawl_core::membership::Parting;
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -52,7 +53,7 @@ struct Known {
 pub struct Acquaintances {
     known: BTreeMap<AccessPoint, Known>,
     changed: bool,
-    storing: bool,
+    writes: WriteBehind<Vec<u8>>,
     /// When it may be stored again, and when it is at the latest: by the clock that never jumps.
     store: (Moment, Moment),
     /// When is looked next whom to forget, and who was to be forgotten at the last look: the wall clock may have been wrong then.
@@ -116,17 +117,18 @@ impl Acquaintances {
     fn due(&mut self, now: Moment) -> Option<Vec<u8>> {
         let (not_before, at_the_latest) = self.store;
         let is_due = (self.changed && now >= not_before) || (now >= at_the_latest && !self.known.is_empty());
-        if self.storing || !is_due {
+        if self.writes.is_storing() || !is_due {
             return None;
         }
-        (self.changed, self.storing) = (false, true);
+        self.changed = false;
         self.store = (now, now.after(STORE_EVERY));
-        serde_json::to_vec(&self.known.iter().collect::<Vec<_>>()).ok()
+        self.writes.put(serde_json::to_vec(&self.known.iter().collect::<Vec<_>>()).ok()?);
+        self.writes.next()
     }
 
     /// It was stored, or could not be and is tried again later.
     pub fn has_stored(&mut self, is_stored: bool, now: Moment) {
-        self.storing = false;
+        self.writes.has_stored(is_stored);
         if !is_stored {
             self.changed = true;
             self.store.0 = now.after(TRY_AGAIN);

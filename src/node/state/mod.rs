@@ -5,6 +5,6 @@ pub mod admission_files;
 pub(super) mod keyfile;
 pub(super) mod persisted_state;
 pub(super) mod pins;
-pub(super) mod scope_keeping;
 pub(super) mod store_queue;
 pub(super) mod told_totals;
+pub(super) mod write_behind;

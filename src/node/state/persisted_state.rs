@@ -173,8 +173,76 @@ pub async fn keep_members(store: &Store, members: &BTreeSet<AccessPoint>, addres
     put(store, ADDRESSES, &addresses).await
 }
 
-/// Stores how much of the operator's allowance is used, and whether the daemon is paused.
-pub async fn keep_allowance(store: &Store, kept: &AllKept) -> Result<(), NodeError> {
+/// A part of what is kept that is stored again whenever it has changed.
+#[derive(Clone, Debug)]
+pub enum StatePart {
+    /// How much of the operator's allowance is used, and whether he paused the daemon.
+    Allowance(Box<AllKept>),
+    /// The totals that were told.
+    Totals(Vec<u8>),
+    /// Which members were here lately.
+    Acquaintances(Vec<u8>),
+    /// Which subnets the operator keeps here; the answer that it is so is sent afterwards.
+    Pins(BTreeSet<Subnet>),
+    /// What was in scope here at any time.
+    EverInScope(EverInScope),
+}
+
+/// Which part it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatePartKind {
+    /// [`StatePart::Allowance`].
+    Allowance,
+    /// [`StatePart::Totals`].
+    Totals,
+    /// [`StatePart::Acquaintances`].
+    Acquaintances,
+    /// [`StatePart::Pins`].
+    Pins,
+    /// [`StatePart::EverInScope`].
+    EverInScope,
+}
+
+impl StatePart {
+    /// Which part it is.
+    pub fn kind(&self) -> StatePartKind {
+        match self {
+            StatePart::Allowance(_) => StatePartKind::Allowance,
+            StatePart::Totals(_) => StatePartKind::Totals,
+            StatePart::Acquaintances(_) => StatePartKind::Acquaintances,
+            StatePart::Pins(_) => StatePartKind::Pins,
+            StatePart::EverInScope(_) => StatePartKind::EverInScope,
+        }
+    }
+}
+
+impl StatePartKind {
+    /// What the log says if it could not be stored; none where who asked for it is told, or where it is logged by itself.
+    pub fn if_not_stored(self) -> Option<&'static str> {
+        match self {
+            StatePartKind::Allowance | StatePartKind::Pins => None,
+            StatePartKind::Totals => Some("the totals could not be stored, and after a restart those of earlier answer at first"),
+            StatePartKind::Acquaintances => Some("which members were here lately could not be stored, and is tried again in a minute"),
+            StatePartKind::EverInScope => Some(
+                "what is in scope now was not stored, and is tried again in a few seconds; if it is taken out before that and the next start, \
+                 hosts found by it are asked again then",
+            ),
+        }
+    }
+}
+
+/// Stores a part.
+pub async fn keep(store: &Store, part: StatePart) -> Result<(), NodeError> {
+    match part {
+        StatePart::Allowance(kept) => keep_allowance(store, &kept).await,
+        StatePart::Totals(told) => Ok(store.meta_put(TOTALS, told).await?),
+        StatePart::Acquaintances(known) => Ok(store.meta_put(ACQUAINTANCES, known).await?),
+        StatePart::Pins(pins) => put(store, PINS, &pins).await,
+        StatePart::EverInScope(ever) => put(store, EVER_IN_SCOPE, &ever).await,
+    }
+}
+
+async fn keep_allowance(store: &Store, kept: &AllKept) -> Result<(), NodeError> {
     if let Some(crawl) = &kept.crawl {
         put(store, ALLOWANCE, crawl).await?;
     }
@@ -185,26 +253,6 @@ pub async fn keep_allowance(store: &Store, kept: &AllKept) -> Result<(), NodeErr
         Some(readers) => put(store, READERS_ALLOWANCE, readers).await,
         None => Ok(()),
     }
-}
-
-/// Stores totals that were told.
-pub async fn keep_totals(store: &Store, told: Vec<u8>) -> Result<(), NodeError> {
-    Ok(store.meta_put(TOTALS, told).await?)
-}
-
-/// Stores which members were here lately.
-pub async fn keep_acquaintances(store: &Store, known: Vec<u8>) -> Result<(), NodeError> {
-    Ok(store.meta_put(ACQUAINTANCES, known).await?)
-}
-
-/// Stores which subnets the operator keeps here; the answer that it is so is sent afterwards.
-pub async fn keep_pins(store: &Store, pins: &BTreeSet<Subnet>) -> Result<(), NodeError> {
-    put(store, PINS, pins).await
-}
-
-/// Stores what was in scope here at any time.
-pub async fn keep_ever_in_scope(store: &Store, ever: &EverInScope) -> Result<(), NodeError> {
-    put(store, EVER_IN_SCOPE, ever).await
 }
 
 /// Stores starting points; the answer that they are accepted is sent afterwards.

@@ -5,6 +5,7 @@
 //! What was told is stored whenever it has changed. After a start it answers, as the last consistent totals with their age, until the
 //! totals are exact or nothing in them is less than before; for as long as all last consistent totals do, at most.
 
+use crate::node::state::write_behind::WriteBehind;
 use nearcrawl_core::report::KEPT;
 use nearcrawl_model::{
     summary::{Counts, Coverage, Summary, SwarmResults},
@@ -42,9 +43,7 @@ pub struct ToldTotals {
     before: Option<(Told, Millis, Moment)>,
     /// The sums that were told last and are stored, or are going to be.
     last: Option<Counts>,
-    storing: bool,
-    /// What is stored next.
-    waits: Option<Told>,
+    writes: WriteBehind<Vec<u8>>,
 }
 
 impl ToldTotals {
@@ -82,23 +81,19 @@ impl ToldTotals {
         }
         let SwarmResults { oldest_roll_up_age_ms, covers, summary, .. } = results.clone();
         self.last = Some(results.summary.total);
-        self.waits = Some(Told { at: at.wall, boot_ms: Some(at.moment.0), oldest_roll_up_age_ms, covers, summary });
-        self.due()
+        self.writes
+            .put(serde_json::to_vec(&Told { at: at.wall, boot_ms: Some(at.moment.0), oldest_roll_up_age_ms, covers, summary }).ok()?);
+        self.writes.next()
     }
 
-    fn due(&mut self) -> Option<Vec<u8>> {
-        let told = self.waits.take_if(|_| !self.storing)?;
-        self.storing = true;
-        serde_json::to_vec(&told).ok()
-    }
-
-    /// It was stored, or could not be: what is to be stored next.
+    /// It was stored, or could not be, and is stored when totals are told again: what is to be stored next.
     pub fn has_stored(&mut self, is_stored: bool) -> Option<Vec<u8>> {
-        self.storing = false;
-        if !is_stored {
-            self.last = None;
+        self.writes.has_stored(is_stored);
+        if is_stored {
+            return self.writes.next();
         }
-        self.due()
+        self.last = None;
+        None
     }
 }
 
@@ -174,5 +169,9 @@ mod tests {
         assert!(totals.told(&results(3, 3, false), at(2)).is_some());
         assert!(totals.has_stored(false).is_none());
         assert!(totals.told(&results(3, 3, false), at(3)).is_some(), "it could not be stored");
+        assert!(totals.told(&results(4, 4, false), at(3)).is_none(), "one is on its way");
+        assert!(totals.has_stored(false).is_none(), "a full disk is not tried again at once");
+        let next = totals.told(&results(4, 4, false), at(5)).unwrap();
+        assert_eq!(told(&mut ToldTotals::begin(Some(&next), at(6)), results(0, 0, false), at(6)), (4, 4, Some(1_000)));
     }
 }

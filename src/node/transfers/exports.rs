@@ -2,23 +2,11 @@
 //!
 //! Their owner reads its journals a piece at a time, beside the loop, and not faster than it may.
 
-use crate::io::{
-    store::{Store, StoreError},
-    swarm::{SwarmCommand, SwarmHandle},
-};
-use crate::node::{query::Reply, transfers::peer_transfers};
-use nearcrawl_core::{
-    event::Event,
-    report::journal_rows::{ExportOrder, JournalRows},
-};
-use nearcrawl_model::{
-    access_point::AccessPoint,
-    exported::{ExportPlace, ExportQuery, ExportedRows},
-    ids::Ticket,
-    message::{PublicResponse, Request, Response},
-};
+use crate::io::store::{Store, StoreError};
+use nearcrawl_core::report::journal_rows::{ExportOrder, JournalRows};
+use nearcrawl_model::exported::{ExportPlace, ExportedRows};
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Answers to readers that are read from journals at once.
 pub const MAX_AT_ONCE: usize = 2;
@@ -28,33 +16,6 @@ const PIECE: usize = 256 << 10;
 
 /// Bytes of journals that are read in a second for each of the answers under way.
 const BYTES_PER_SECOND: usize = 16 << 20;
-
-/// Who asked for pages or links.
-pub enum ExportAsker {
-    /// A member, for a reader.
-    Member(Ticket),
-    /// A program that is no member.
-    Reader(Ticket),
-    /// Somebody on this machine.
-    Here(Reply<Result<ExportedRows, String>>),
-}
-
-/// Gives an answer to who asked. A member's is an event: the crawler knows the way by which the question came.
-pub fn answer(swarm: Option<&SwarmHandle>, asker: ExportAsker, answer: Result<ExportedRows, String>) -> Option<Event> {
-    match asker {
-        ExportAsker::Member(ticket) => return Some(Event::Exported { ticket, rows: answer.ok() }),
-        // Whoever has stopped waiting is no error.
-        ExportAsker::Here(reply) => drop(reply.send(answer)),
-        ExportAsker::Reader(ticket) => {
-            let response = answer.map_or_else(PublicResponse::Refused, PublicResponse::ExportedRows);
-            let told = swarm.is_some_and(|swarm| swarm.tell(SwarmCommand::AnswerPublic { ticket, response }).is_ok());
-            if !told {
-                tracing::debug!("a reader was not answered, because the swarm task is busy or has ended");
-            }
-        }
-    }
-    None
-}
 
 /// Reads what is wanted from our journals. The turn ends when so much may be read again.
 pub async fn own(store: Store, order: Box<ExportOrder>, turn: OwnedSemaphorePermit) -> Result<ExportedRows, String> {
@@ -66,19 +27,6 @@ pub async fn own(store: Store, order: Box<ExportOrder>, turn: OwnedSemaphorePerm
         drop(turn);
     });
     Ok(rows)
-}
-
-/// Asks the owner.
-pub async fn of_another(
-    asking: mpsc::Sender<peer_transfers::PeerQuestion>,
-    of: AccessPoint,
-    query: ExportQuery,
-) -> Result<ExportedRows, String> {
-    match peer_transfers::ask(&asking, of, Request::ExportRows(query)).await {
-        Some(Response::ExportedRows(rows)) => Ok(rows),
-        Some(Response::Refused(why)) => Err(format!("{} refuses: {why}", of.short())),
-        _ => Err(format!("{} does not answer", of.short())),
-    }
 }
 
 /// As many rows as one answer takes, and how many bytes of journals were read for them.

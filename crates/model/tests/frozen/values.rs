@@ -90,15 +90,9 @@ pub(super) fn all() -> Vec<Sample> {
     add(Sample::new("public-response", "exported-rows", PublicResponse::ExportedRows(exported_rows())));
     add(Sample::new("public-request", "requests-made", PublicRequest::RequestsMade(requests_query())));
     let of_members = vec![MemberRequests::of(AccessPoint([7; 32]), Some(requests_made())), MemberRequests::of(AccessPoint([8; 32]), None)];
-    let view = RequestsView::new(&requests_query(), of_members);
-    add(Sample::new("public-response", "requests-made", PublicResponse::RequestsMade(Box::new(view))));
-    let recorded = PublicResponse::RequestsRecorded(Box::new(RequestsView::new(&requests_query(), Vec::new())), vec![record_told()]);
-    add(Sample::new("public-request", "requests-recorded", PublicRequest::RequestsRecorded(requests_query())));
-    add(Sample::new("public-response", "requests-recorded", recorded));
-    let view = Box::new(RequestsView::new(&requests_query(), Vec::new()));
-    let in_full = PublicResponse::RequestsInFull(view, vec![record_told()], Box::new(requests_missing()));
-    add(Sample::new("public-request", "requests-in-full", PublicRequest::RequestsInFull(requests_query())));
-    add(Sample::new("public-response", "requests-in-full", in_full));
+    let view = Box::new(RequestsView::new(&requests_query(), of_members));
+    let made = PublicResponse::RequestsMade(view, vec![record_told()], Box::new(requests_missing()));
+    add(Sample::new("public-response", "requests-made", made));
     let of_probes = PublicRequest::SurveyProbes { of: AccessPoint([7; 32]), survey: survey().id() };
     let opted_out = statement(OptOutSubject::Host(host("museum.or.ke")), OptOutProof::Txt).key;
     add(Sample::new("public-request", "opt-out", PublicRequest::OptOut(opted_out.clone(), true)));
