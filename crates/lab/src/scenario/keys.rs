@@ -180,7 +180,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-const DURATION: &str = "write a duration, like \"90s\", \"15m10s\", \"2h\" or \"400d\"";
+const DURATION: &str = "write a duration of at most 36600d, like \"90s\", \"15m10s\", \"2h\" or \"400d\"";
 const MEMBERS: &str = "write a list of members' numbers, like [0, 3]";
 
 fn integer(value: &DeValue<'_>) -> Option<u32> {

@@ -16,6 +16,12 @@ const MAX_MEMBERS: u32 = 1_000;
 /// The most members that ever join, all steps together.
 const MAX_MEMBERS_EVER: u32 = 10_000;
 
+/// How often the members of one step return under new keys, all together.
+const MAX_RETURNS: u64 = 100_000;
+
+/// The shortest time for which who joins stays, in milliseconds.
+const MIN_LIFE: Millis = 1_000;
+
 /// The most subnets, and the most hosts.
 const MAX_SUBNETS: u32 = 50_000;
 const MAX_HOSTS: u32 = 200_000;
@@ -62,14 +68,20 @@ impl Scenario {
 
     /// Every member that is named exists by then, and nothing happens after the end.
     fn check(&self) -> Result<(), ScenarioError> {
+        let end = Millis::from(self.minutes) * 60_000;
         let (mut members, mut claims) = (self.members, 0_u32);
         for step in &self.steps {
             let refuse = |message: String| Err(ScenarioError { line: step.line, message });
-            if step.at > Millis::from(self.minutes) * 60_000 {
+            if step.at > end {
                 return refuse(format!("this is after the end: the scenario lasts {} minutes", self.minutes));
             }
-            if let Action::Join { count, .. } = step.action {
+            if let Action::Join { count, lives, returns } = step.action {
                 members += count;
+                if let (Some(lives), Some(returns)) = (lives, returns)
+                    && (end - step.at) / (lives + returns) * Millis::from(count) > MAX_RETURNS
+                {
+                    return refuse(format!("members can return {MAX_RETURNS} times in all: fewer members, or longer `lives` and `returns`"));
+                }
                 if members > MAX_MEMBERS_EVER {
                     return refuse(format!("at most {MAX_MEMBERS_EVER} members can ever join"));
                 }
@@ -138,9 +150,7 @@ fn step(text: &str, table: &toml::Spanned<toml::de::DeValue<'_>>) -> Result<Step
     let at = keys.duration("t")?.ok_or_else(|| keys.wrong("t", "say when, like t = \"10m\""))?;
     let verb = keys.text("do")?.ok_or_else(|| keys.wrong("do", &format!("say what happens: {VERBS}")))?;
     let action = match verb {
-        "join" => {
-            Action::Join { count: keys.number("who", 1..=MAX_MEMBERS)?, lives: keys.duration("lives")?, returns: keys.duration("returns")? }
-        }
+        "join" => join(&mut keys)?,
         "ghost" => Action::Ghost { count: keys.number("who", 1..=MAX_MEMBERS)?, from: keys.member("from")?.unwrap_or(0) },
         "kill" => Action::Kill(keys.members("who")?, keys.duration("for")?),
         "leave" => Action::Leave(keys.members("who")?, keys.duration("for")?),
@@ -164,7 +174,7 @@ fn step(text: &str, table: &toml::Spanned<toml::de::DeValue<'_>>) -> Result<Step
         "seed" => Action::Seed(keys.members("who")?),
         "lie" => {
             let who = keys.members("who")?;
-            let lie = keys.choice("lie", &LIES)?.ok_or_else(|| keys.wrong("lie", "say about what"))?;
+            let lie = keys.choice("lie", &LIES)?.ok_or_else(|| keys.wrong("lie", &format!("say about what: {}", LIES.map(|(name, _)| name).join(", "))))?;
             Action::Lie { who, lie, lasts: keys.duration("for")? }
         }
         _ => return Err(keys.wrong("do", &format!("nothing is called {verb:?}; there are {VERBS}"))),
@@ -173,12 +183,25 @@ fn step(text: &str, table: &toml::Spanned<toml::de::DeValue<'_>>) -> Result<Step
     Ok(Step { at, line, action })
 }
 
-/// Reads what happens to a clock: `jump` and `rate` of the one that `clock` names, or nothing but that name: then it stands still.
+/// Reads who joins, for how long, and after how long they come again.
+fn join(keys: &mut Keys<'_>) -> Result<Action, ScenarioError> {
+    let count = keys.number("who", 1..=MAX_MEMBERS)?;
+    let (lives, returns) = (keys.duration("lives")?, keys.duration("returns")?);
+    if lives.is_none() && returns.is_some() {
+        return Err(keys.wrong("returns", "who never goes does not return: say with lives = \"10m\" when they go"));
+    }
+    if lives.is_some_and(|lives| lives < MIN_LIFE) {
+        return Err(keys.wrong("lives", "write at least \"1s\""));
+    }
+    Ok(Action::Join { count, lives, returns })
+}
+
+/// Reads what happens to a clock: `jump` and `rate` of the one that `clock` names, or nothing but `clock = "boot"`: then it stands still.
 fn clock_change(keys: &mut Keys<'_>) -> Result<ClockChange, ScenarioError> {
     let named = keys.choice("clock", &[("wall", Clock::Wall), ("boot", Clock::Boot)])?;
     let clock = named.unwrap_or(Clock::Wall);
     match (keys.signed_duration("jump")?, keys.rate("rate")?) {
-        (None, None) if named.is_none() => {
+        (None, None) if clock == Clock::Wall => {
             Err(keys.wrong("clock", "say one of: jump = \"400d\", rate = 1.01, or clock = \"boot\" with for = \"10s\""))
         }
         (None, None) => Ok(ClockChange { clock, jump: None, rate: Some(0.0) }),
