@@ -15,6 +15,9 @@ const PAGES: usize = 10;
 /// How long a run and what it waits for may take.
 const SOON: Duration = Duration::from_secs(120);
 
+/// When a move is ordered again that has not come about.
+const ASK_AGAIN: Duration = Duration::from_secs(20);
+
 /// The records of all daemons, with the number of the daemon.
 async fn records(swarm: &Swarm) -> Vec<(usize, ServerRecord)> {
     let mut all = Vec::new();
@@ -42,7 +45,8 @@ async fn run_is_over(swarm: &mut Swarm, run: u32) -> Vec<(usize, ServerRecord)> 
 
 /// Both daemons have a host: near equal, one of them may have won all. Then it hands one over.
 async fn each_has_a_host(swarm: &Swarm, mut seen: Vec<(usize, ServerRecord)>) -> Vec<(usize, ServerRecord)> {
-    let (begun, mut is_asked) = (std::time::Instant::now(), false);
+    // An order to move may be refused or called off; then it is given again.
+    let (begun, mut asked) = (std::time::Instant::now(), None::<std::time::Instant>);
     loop {
         let without = (0..2).find(|daemon| seen.iter().all(|(with, _)| with != daemon));
         if without.is_none() && seen.len() == HOSTS {
@@ -54,10 +58,11 @@ async fn each_has_a_host(swarm: &Swarm, mut seen: Vec<(usize, ServerRecord)>) ->
             let address = record.address?;
             subnets.into_iter().find(|subnet| subnet.contains(address))
         });
+        let is_asked = asked.is_some_and(|at| at.elapsed() < ASK_AGAIN);
         if let (Some(to), Some(subnet), false) = (without, of_first, is_asked) {
             let api = format!("http://{}:{API_PORT}", swarm.daemons[1 - to].address);
             let said = nearcrawl(&["move", &subnet.to_string(), &swarm.daemons[to].access_point, "--api", &api]).await;
-            is_asked = said.code == Some(0);
+            asked = (said.code == Some(0)).then(std::time::Instant::now);
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
         seen = records(swarm).await;
