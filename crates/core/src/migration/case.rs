@@ -37,6 +37,9 @@ const MOVES_THAT_DOUBLE: f64 = 12.0;
 /// How much of the moves made still counts an access later.
 const MOVES_KEPT: f32 = 0.99;
 
+/// The same of those in vain: they tell that predictions are wrong here, which lasts.
+const VAIN_MOVES_KEPT: f32 = 0.998;
+
 /// By how much an arm may be off of which nothing was predicted, as a variance: nearly a factor of two up or down.
 const UNFORETOLD: f64 = 0.35;
 
@@ -133,6 +136,8 @@ pub struct Case<A> {
     accesses_here: u32,
     /// Since the last change of the network; those long ago count less.
     moves: f32,
+    /// Those of them to an arm that turned out to be slower than one that was tried before.
+    vain_moves: f32,
     /// Units of work of a usual access.
     usual_units: f32,
     /// The variance of single accesses, and of how many.
@@ -153,6 +158,7 @@ impl<A: Ord + Copy> Case<A> {
             accesses: 0,
             accesses_here: 0,
             moves: 0.0,
+            vain_moves: 0.0,
             usual_units: 0.0,
             noise: (0.0, 0.0),
             change_detector: ChangeDetector::default(),
@@ -181,6 +187,17 @@ impl<A: Ord + Copy> Case<A> {
         self.moves
     }
 
+    /// How many of them led to an arm that was slower than one tried before.
+    pub fn vain_moves(&self) -> f32 {
+        self.vain_moves
+    }
+
+    /// Whether an arm was quicker than another, as measured at both since the network last changed.
+    pub fn was_quicker(&self, arm: A, than: A) -> bool {
+        let measured = |arm| self.experience(arm).filter(|tried| tried.doubt <= 0.0).map(|tried| tried.mean);
+        measured(arm).zip(measured(than)).is_some_and(|(arm, than)| arm < than)
+    }
+
     /// Seconds that a unit of work took in that arm, as far as it is remembered.
     pub fn seconds(&self, arm: A) -> Option<f64> {
         self.experience(arm).map(|tried| f64::from(tried.mean).exp())
@@ -203,6 +220,7 @@ impl<A: Ord + Copy> Case<A> {
         let weight = self.weight(units);
         self.accesses = self.accesses.saturating_add(1);
         self.moves *= MOVES_KEPT;
+        self.vain_moves *= VAIN_MOVES_KEPT;
         self.accesses_here = self.accesses_here.saturating_add(1);
         let (noise, accesses) = (self.noise(family), self.accesses);
         let at = match self.tried.binary_search_by_key(&here, |tried| tried.arm) {
@@ -210,6 +228,7 @@ impl<A: Ord + Copy> Case<A> {
             Err(at) => {
                 self.tried.insert(at, Experience::first(here, log, weight, accesses));
                 self.forget_the_oldest(here);
+                self.count_vain_move(here);
                 return false;
             }
         };
@@ -221,6 +240,7 @@ impl<A: Ord + Copy> Case<A> {
             self.autocorrelation.add(f64::from(known.residual) / noise.sqrt(), off / noise.sqrt());
         }
         known.add(log, weight, noise, accesses);
+        self.count_vain_move(here);
         // An outlier says nothing of the usual scatter.
         let scatter = (off * off * weight * noise / (noise + uncertain)).min(9.0 * noise);
         let count = (self.noise.1 + 1.0).min(MAX_NOISE_COUNT);
@@ -334,12 +354,19 @@ impl<A: Ord + Copy> Case<A> {
     pub fn reopen(&mut self) {
         self.automaton.to_boundary();
         self.change_detector.restart();
-        self.moves = 0.0;
+        (self.moves, self.vain_moves) = (0.0, 0.0);
         self.outdated = true;
         // The deviations that the change caused were no autocorrelation.
         self.autocorrelation = Autocorrelation::default();
         for tried in &mut self.tried {
             tried.doubt = DOUBTED as f32;
+        }
+    }
+
+    /// After the first access since a move: it was in vain if an arm tried before was quicker.
+    fn count_vain_move(&mut self, here: A) {
+        if self.accesses_here == 1 && self.moves > 0.0 && self.tried.iter().any(|tried| self.was_quicker(tried.arm, here)) {
+            self.vain_moves += 1.0;
         }
     }
 

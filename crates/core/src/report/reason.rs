@@ -20,7 +20,7 @@ pub(super) fn shown(stored: &str) -> String {
     })
 }
 
-/// `penalised: a request takes 134 ms here and would take 90 ms at X, as far as is foretold` → `better elsewhere: 134 ms a request,
+/// `penalised: a request takes 134 ms here and would take 90 ms at X, as far as is predicted` → `better elsewhere: 134 ms a request,
 /// estimated 90 ms at X`; none for any other sentence.
 fn compared(stored: &str) -> Option<String> {
     let (news, rest) = stored.strip_prefix("the network changed; ").map_or(("", stored), |rest| ("the network changed; ", rest));
@@ -33,7 +33,7 @@ fn compared(stored: &str) -> Option<String> {
     let (here, rest) = rest.split_once(" here and would take ")?;
     let (there, rest) = rest.split_once(" at ")?;
     let (member, rest) = rest.split_once(", ")?;
-    let (known, state) = [("as far as is foretold", "estimated"), ("as it did before", "measured before")]
+    let (known, state) = [("as far as is predicted", "estimated"), ("as it did before", "measured before")]
         .into_iter()
         .find_map(|(old, new)| rest.strip_prefix(old).map(|state| (new, state)))?;
     Some(format!("{news}{verdict}: {here} a request, {known} {there} at {member}{state}"))
@@ -47,7 +47,7 @@ mod tests {
     fn stored_reasons_are_shown_in_todays_words() {
         for (stored, words) in [
             (
-                "penalised: a request takes 134 ms here and would take 90 ms at …8dWcTn1V, as far as is foretold (state 2 of 5)",
+                "penalised: a request takes 134 ms here and would take 90 ms at …8dWcTn1V, as far as is predicted (state 2 of 5)",
                 "better elsewhere: 134 ms a request, estimated 90 ms at …8dWcTn1V (state 2 of 5)",
             ),
             (

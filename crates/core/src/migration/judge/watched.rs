@@ -32,10 +32,11 @@ const MIN_NEWS_US: f64 = 2_000.0;
 const EQUALLY_NEAR: f64 = 0.1;
 const EQUALLY_NEAR_US: f64 = 5_000.0;
 
-/// For so long a subnet stays with an owner after one move since the network last changed, and twice as long after each further one. Each
-/// move is told to every member, and its journals are compared or copied: that costs the more the more members there are, and a wrong
-/// forecast is not to be paid for every few accesses. Work that goes to a member with less load does not wait.
-const REST_AFTER_A_MOVE: Millis = 120_000;
+/// For so long a subnet stays where it is after a move in vain, to an owner slower than one before, and twice as long after each further one
+/// since the network last changed. Each move is told to every member, and its journals are compared or copied: that costs the more the more
+/// members there are, and a wrong prediction is not to be paid for every few accesses. What was measured needs no rest: it goes back at once
+/// to an owner that was quicker. Nor does work wait that goes to a member with less load.
+const REST_AFTER_A_MOVE_IN_VAIN: Millis = 120_000;
 
 /// It stays no longer than this.
 const MAX_REST: Millis = 86_400_000;
@@ -83,10 +84,10 @@ impl Watched {
         }
     }
 
-    /// How much longer it stays because it moved before; 0 if it may move again.
+    /// How much longer it stays because it moved in vain before; 0 if it may move again.
     fn rests(&self, now: Moment) -> Millis {
-        let moves = f64::from(self.case.moves()).round();
-        let rest = if moves < 1.0 { 0.0 } else { REST_AFTER_A_MOVE as f64 * (moves - 1.0).min(16.0).exp2() };
+        let moves = f64::from(self.case.vain_moves()).round();
+        let rest = if moves < 1.0 { 0.0 } else { REST_AFTER_A_MOVE_IN_VAIN as f64 * (moves - 1.0).min(16.0).exp2() };
         (rest as Millis).min(MAX_REST).saturating_sub(now.since(self.since))
     }
 
@@ -126,7 +127,7 @@ impl Watched {
         leaves.then(|| self.said.clone())
     }
 
-    /// By our rule: against what it would take at the candidates. Where to it goes, and why. If it moved not long ago it stays.
+    /// By our rule: against what it would take at the candidates. Where to it goes, and why. If it moved in vain it stays for a while.
     pub(super) fn judge_by_case(
         &mut self,
         (now, me): (Moment, AccessPoint),
@@ -141,14 +142,15 @@ impl Watched {
         let rest = self.rests(now);
         let price_of = |arm| candidates.iter().find(|candidate| candidate.arm == arm).map_or(1.0, |candidate| candidate.price.factor());
         // Who is busier than the other gives work away at once.
-        let waits = rest > 0 && matches!(judgement.verdict, Verdict::Move(to) if price_of(to) >= price_of(me));
+        let is_predicted = |to| price_of(to) >= price_of(me) && !self.case.was_quicker(to, me);
+        let waits = rest > 0 && matches!(judgement.verdict, Verdict::Move(to) if is_predicted(to));
         if waits {
             judgement.verdict = Verdict::Penalty;
         }
         self.judged = Some(judgement);
         self.said = sentence(&judgement, changed);
         if waits {
-            let _ = write!(self.said, "; it has moved before and stays for {}", Span(rest));
+            let _ = write!(self.said, "; it has moved in vain and stays for {}", Span(rest));
         }
         let outcome = match judgement.verdict {
             Verdict::Reward => EventOutcome::Rewarded,
@@ -260,7 +262,7 @@ fn sentence(judgement: &Judgement<AccessPoint>, changed: bool) -> String {
         (Verdict::Neither, _) | (_, None) => format!("{news}a request takes {here} here, and there is nothing to compare it with"),
         (verdict, Some(rival)) => {
             let there = per_request(rival.seconds * 1e6);
-            let known = if rival.tried { "as it did before" } else { "as far as is foretold" };
+            let known = if rival.tried { "as it did before" } else { "as far as is predicted" };
             let said = if verdict == Verdict::Reward { "rewarded" } else { "penalised" };
             format!("{news}{said}: a request takes {here} here and would take {there} at {}, {known}", rival.arm.short())
         }
@@ -272,36 +274,66 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
+    const QUICKEST: AccessPoint = AccessPoint([3; 32]);
+
+    /// A subnet that was at the quickest first, and moved to `to` in vain so many times.
+    fn moved_in_vain(times: u32, to: AccessPoint) -> Case<AccessPoint> {
+        let mut case = Case::new(1);
+        case.accessed(QUICKEST, 0.01, 16.0, &Scale::default());
+        for _ in 0..times {
+            case.moved();
+            case.accessed(to, 0.2, 16.0, &Scale::default());
+        }
+        case
+    }
+
     #[test]
-    fn a_subnet_that_has_moved_stays_for_a_while_and_twice_as_long_each_time() {
+    fn a_subnet_that_has_moved_in_vain_stays_for_a_while_and_twice_as_long_each_time() {
         let (me, other) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
         let at = |arm, seconds| Candidate { arm, prior: Some(Prior { seconds, error: 0.05 }), price: LoadPrice::default() };
-        let candidates = [at(me, 0.2), at(other, 0.02)];
         let access = Access::of(16, 16.0 * 200_000.0);
-        let judge = |watched: &mut Watched, now| {
+        let judge_among = |candidates: &[Candidate<AccessPoint>], watched: &mut Watched, now| {
             let chance = &mut StdRng::seed_from_u64(1);
-            watched.judge_by_case((Moment(now), me), &access, &candidates, &Scale::default(), chance).map(|(to, _)| to)
+            watched.judge_by_case((Moment(now), me), &access, candidates, &Scale::default(), chance).map(|(to, _)| to)
         };
-        assert_eq!(judge(&mut Watched::new(Moment(0), 1, None), 0), Some(other), "the first move is not waited for");
-        for (moves, minutes) in [(1, 2), (2, 4), (3, 8), (40, 24 * 60)] {
-            let mut case = Case::new(1);
-            (0..moves).for_each(|_| case.moved());
-            let mut watched = Watched::new(Moment(0), 1, Some(case));
+        let judge = |watched: &mut Watched, now| judge_among(&[at(me, 0.2), at(other, 0.02)], watched, now);
+        assert_eq!(judge(&mut Watched::new(Moment(0), 1, Some(moved_in_vain(0, me))), 0), Some(other), "the first move is not waited for");
+        for (times, minutes) in [(1, 2), (2, 4), (3, 8), (40, 24 * 60)] {
+            let mut watched = Watched::new(Moment(0), 1, Some(moved_in_vain(times, me)));
             assert_eq!(judge(&mut watched, minutes * 60_000 - 60_000), None);
             assert_eq!(watched.outcome, (EventOutcome::Penalised, Some(other)), "people see that it is not well placed");
             let said = watched.last_judgement(false).unwrap();
-            assert!(said.contains("it has moved before and stays for 1 min 0 s"), "{said}");
+            assert!(said.contains("it has moved in vain and stays for 1 min 0 s"), "{said}");
             assert_eq!(judge(&mut watched, minutes * 60_000), Some(other));
         }
+        let mut watched = Watched::new(Moment(0), 1, Some(moved_in_vain(4, me)));
+        let back = judge_among(&[at(me, 0.2), at(QUICKEST, 0.01)], &mut watched, 1);
+        assert_eq!(back, Some(QUICKEST), "it goes back at once to whom it was quicker with");
+    }
+
+    #[test]
+    fn a_subnet_that_each_move_made_quicker_does_not_stay() {
+        let (me, other) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
+        let mut case = Case::new(1);
+        for (number, seconds) in [1.6, 0.8, 0.4, 0.2].into_iter().enumerate() {
+            case.accessed(if number == 3 { me } else { AccessPoint([10 + number as u8; 32]) }, seconds, 16.0, &Scale::default());
+            if number < 3 {
+                case.moved();
+            }
+        }
+        let at = |arm, seconds| Candidate { arm, prior: Some(Prior { seconds, error: 0.05 }), price: LoadPrice::default() };
+        let mut watched = Watched::new(Moment(0), 1, Some(case));
+        let chance = &mut StdRng::seed_from_u64(1);
+        let (access, candidates) = (Access::of(16, 16.0 * 200_000.0), [at(me, 0.2), at(other, 0.02)]);
+        let to = watched.judge_by_case((Moment(1), me), &access, &candidates, &Scale::default(), chance).map(|(to, _)| to);
+        assert_eq!(to, Some(other));
     }
 
     #[test]
     fn work_of_a_busy_member_does_not_wait() {
         let (me, other) = (AccessPoint([1; 32]), AccessPoint([2; 32]));
         let at = |arm, seconds, price| Candidate { arm, prior: Some(Prior { seconds, error: 0.05 }), price: LoadPrice::of(price) };
-        let mut case = Case::new(1);
-        case.moved();
-        let mut watched = Watched::new(Moment(0), 1, Some(case));
+        let mut watched = Watched::new(Moment(0), 1, Some(moved_in_vain(5, me)));
         let candidates = [at(me, 0.1, 4.0), at(other, 0.12, 1.0)];
         let chance = &mut StdRng::seed_from_u64(1);
         let moves = watched.judge_by_case((Moment(1), me), &Access::of(16, 16.0 * 100_000.0), &candidates, &Scale::default(), chance);
