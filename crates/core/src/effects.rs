@@ -32,6 +32,7 @@ use crate::{
         arrival::{Bound, Place},
         locator::Lookup,
         outbox::{Item, MAX_IN_BATCH},
+        stewardship::Owners,
     },
     signal::Signal,
     survey::probing::{TURN, ToProbe, Wait},
@@ -59,7 +60,7 @@ use nearcrawl_model::{
     vote::{ReplicaSet, SignedPart},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
@@ -81,6 +82,9 @@ const PROBE_SOON: Millis = 2_000;
 
 /// What three connects to a server far away take.
 const USUAL_PROBE: Millis = 1_000;
+
+/// After so long an owner may tell a steward again where its hosts are; it does as soon as their turn comes.
+const TELL_AGAIN: Millis = 1_000;
 
 /// What was known when the process ended.
 impl Crawler {
@@ -336,7 +340,8 @@ impl Crawler {
     /// Other members than before: replicas are chosen anew, and what waits for owners is looked at again.
     pub(crate) fn members_changed(&mut self) {
         self.review_replicas();
-        self.routing.wake_all();
+        self.routing.members_changed(&self.context, &self.membership);
+        self.note_owners();
         self.report.members_changed(&self.context, &self.membership, &self.ownership);
     }
 
@@ -1078,6 +1083,7 @@ impl Crawler {
         for (copy, previous) in found.into_journals() {
             outgoing.extend(self.begin_from(copy, previous, epoch));
         }
+        self.crawl.await_stewards(&self.context, &subnet);
         // Not before all stand: what leads from one to another must not open it anew.
         self.send_out(outgoing);
         self.yield_to_smaller(subnet);
@@ -1135,35 +1141,53 @@ impl Crawler {
 
     /// Tells stewards where our hosts are, if other members were their stewards before: else they would look them up as if nobody had them.
     pub(crate) fn tick_stewards(&mut self) {
+        self.note_owners();
         let (members, me) = (&self.membership, self.context.me);
         let untold = self.crawl.untold_stewards(members.live().len(), |host| members.steward_of_host(host));
         for (steward, hosts) in untold {
+            let names: Vec<_> = hosts.iter().map(|(host, _)| host.clone()).collect();
             if steward == me {
-                self.note_pins(me, hosts);
+                let told = self.note_pins(me, hosts);
+                self.crawl.stewards_heard(&self.context, &names, told);
             } else {
-                let names = hosts.iter().map(|(host, _)| host.clone()).collect();
                 self.context.ask(steward, Pending::Pinned(names), Request::Pinned(hosts));
             }
         }
     }
 
-    /// A member says which hosts it has at addresses of its own, and that we are their steward now.
-    pub(crate) fn told_pins(&mut self, from: AccessPoint, ticket: Ticket, mut hosts: Vec<(Host, IpAddr)>) {
-        let register = self.ownership.register();
-        hosts.retain(|(_, address)| register.around(*address).is_some_and(|claim| claim.owner == from));
-        self.note_pins(from, hosts);
-        self.answer(ticket, Response::Noted);
+    /// What our map says of owners, for the stewards' duty.
+    fn note_owners(&mut self) {
+        let (live, me) = (self.membership.live(), self.context.me);
+        let live: BTreeSet<_> = live.iter().copied().collect();
+        let mut owners = Owners { whole: self.ownership.is_synced(), ..Owners::default() };
+        for owner in self.ownership.register().owners().filter(|owner| *owner != me) {
+            (owners.others, owners.silent) = (true, owners.silent || !live.contains(&owner));
+        }
+        self.routing.note_owners(&self.context, owners);
     }
 
-    /// Where we know better, their owner is told.
-    fn note_pins(&mut self, from: AccessPoint, hosts: Vec<(Host, IpAddr)>) {
-        for elsewhere in self.routing.pinned(&self.context, hosts) {
+    /// A member says which hosts it has at addresses of its own, and that we are their steward now. What we cannot check yet, or know
+    /// otherwise, it says again.
+    pub(crate) fn told_pins(&mut self, from: AccessPoint, ticket: Ticket, mut hosts: Vec<(Host, IpAddr)>) {
+        let (register, told) = (self.ownership.register(), hosts.len());
+        hosts.retain(|(_, address)| register.around(*address).is_some_and(|claim| claim.owner == from));
+        let are_its_own = hosts.len() == told;
+        let agreed = self.note_pins(from, hosts) && are_its_own && self.ownership.is_synced();
+        self.answer(ticket, if agreed { Response::Noted } else { Response::Busy(TELL_AGAIN) });
+    }
+
+    /// Where we know better, their owner is told. Whether that is nowhere.
+    fn note_pins(&mut self, from: AccessPoint, hosts: Vec<(Host, IpAddr)>) -> bool {
+        let known_elsewhere = self.routing.pinned(&mut self.context, hosts);
+        let agreed = known_elsewhere.is_empty();
+        for elsewhere in known_elsewhere {
             if from == self.context.me {
                 self.crawl.may_have_moved(&self.context, &elsewhere);
             } else {
                 self.context.ask(from, Pending::HostMoved(elsewhere.clone()), Request::HostMoved(elsewhere));
             }
         }
+        agreed
     }
 
     /// The steward of a host said where it is.
