@@ -260,7 +260,10 @@ impl Crawler {
             Signal::ClaimsGivenUp(claims) => claims.into_iter().for_each(|(subnet, epoch)| self.ownership.end_claim(subnet, epoch)),
             Signal::ClaimsToTell(subnets) => self.ownership.tell_again(self.context.me, subnets),
             Signal::LeaseAsked(voters) => self.compare_totals_along(voters),
-            Signal::TermBegan => self.ownership.term_began(&mut self.context),
+            Signal::TermBegan => {
+                self.routing.was_away(&self.context);
+                self.ownership.term_began(&mut self.context);
+            }
             Signal::ClaimProven(subnet) => self.claim_proven(subnet),
             Signal::ClaimDoubtful(subnet) => self.claim_doubtful(subnet),
             Signal::Awarded(award) => self.ownership.awarded(&mut self.context, &self.membership, &self.shutdown, award),

@@ -458,9 +458,21 @@ impl Crawl {
         self.moved.look_at(hosts, most)
     }
 
-    /// These hosts' steward did not hear where they are.
-    pub(crate) fn stewards_not_told(&mut self, hosts: &[Host]) {
-        self.moved.not_told(hosts);
+    /// These hosts' steward heard where they are and says nothing else, or it is told again.
+    pub(crate) fn stewards_heard(&mut self, cx: &Context, hosts: &[Host], agreed: bool) {
+        if agreed {
+            self.moved.stewards_agree(hosts);
+            hosts.iter().for_each(|host| self.want(cx, host));
+        } else {
+            self.moved.not_told(hosts);
+        }
+    }
+
+    /// Sites of a subnet that became ours begin with copies of their journals, which may be left over of hosts that went to another address
+    /// long ago: their stewards are told first.
+    pub(crate) fn await_stewards(&mut self, cx: &Context, subnet: &Subnet) {
+        let sites = self.sites.within(subnet).filter(|host| host.address().is_none()).cloned();
+        self.moved.await_stewards(sites, cx.now.moment);
     }
 
     /// A member says that a host of ours is elsewhere, or we heard so: it is looked up. Whether the host is ours.
@@ -641,9 +653,11 @@ impl Crawl {
         self.moved.has_come(cx.now.moment);
     }
 
-    /// Does not wait any more for hosts that should have come long ago.
+    /// Does not wait any more for hosts that should have come long ago, nor for stewards that should have answered.
     pub(crate) fn expire_hosts(&mut self, cx: &Context) {
-        self.moved.expire(cx.now.moment);
+        for host in self.moved.expire(cx.now.moment) {
+            self.want(cx, &host);
+        }
     }
 
     /// Whether our sums may lack a host on its way, or others' have it, too: those told within this time may be of before.

@@ -173,6 +173,9 @@ pub(crate) struct MovedHosts {
     stewards: BTreeMap<Host, AccessPoint>,
     /// The site whose steward was looked at last.
     looked_at: Option<Host>,
+    /// Hosts that began with a copy of their journal and of which their stewards have not said yet that they are here, since when. At most one
+    /// for each site.
+    unsure: BTreeMap<Host, Moment>,
 }
 
 /// Hosts are looked up.
@@ -240,6 +243,7 @@ impl MovedHosts {
             Ok(located) if stays(located) => {
                 check.standing = Standing::Stays;
                 self.leaving.remove(host);
+                self.unsure.remove(host);
             }
             Ok(located) => {
                 self.checks.remove(host);
@@ -281,6 +285,26 @@ impl MovedHosts {
         for host in hosts {
             self.stewards.remove(host);
         }
+    }
+
+    /// These hosts began with copies of their journals: nothing is asked of them, and no sums are whole, before their stewards know them here.
+    pub(super) fn await_stewards(&mut self, hosts: impl Iterator<Item = Host>, now: Moment) {
+        for host in hosts {
+            self.stewards.remove(&host);
+            self.unsure.insert(host, now);
+        }
+    }
+
+    /// The steward of these hosts has them where they are.
+    pub(super) fn stewards_agree(&mut self, hosts: &[Host]) {
+        for host in hosts {
+            self.unsure.remove(host);
+        }
+    }
+
+    /// Whether nothing may be asked of a host because its steward may know that it is elsewhere.
+    pub(super) fn awaits_steward(&self, host: &Host) -> bool {
+        self.unsure.contains_key(host)
     }
 }
 
@@ -352,6 +376,7 @@ impl MovedHosts {
         self.checks.remove(host);
         self.leaving.remove(host);
         self.stewards.remove(host);
+        self.unsure.remove(host);
     }
 }
 
@@ -387,15 +412,19 @@ impl MovedHosts {
         self.last = Some(now);
     }
 
-    /// Journals that are on their way for too long may be offered again.
-    pub(super) fn expire(&mut self, now: Moment) {
+    /// Journals that are on their way for too long may be offered again. Returns hosts whose stewards are not waited for any more.
+    pub(super) fn expire(&mut self, now: Moment) -> Vec<Host> {
         self.coming.retain(|_, coming| now.since(coming.since) < COMING_TIMEOUT);
+        let overdue = |since: &Moment| now.since(*since) >= LOOK_UP_TIMEOUT;
+        let hosts: Vec<_> = self.unsure.iter().filter(|(_, since)| overdue(since)).map(|(host, _)| host.clone()).collect();
+        self.stewards_agree(&hosts);
+        hosts
     }
 
-    /// Whether sums may lack a host on its way, or have it twice: one leaves, or one left or came within this time.
+    /// Whether sums may lack a host on its way, or have it twice: one leaves, or may be elsewhere, or one left or came within this time.
     pub(super) fn is_settling(&self, now: Moment, within: Millis) -> bool {
         let stopped = self.leaving.values().any(|leaving| leaving.stopped);
-        stopped || !self.coming.is_empty() || self.last.is_some_and(|last| now.since(last) < within)
+        stopped || !self.unsure.is_empty() || !self.coming.is_empty() || self.last.is_some_and(|last| now.since(last) < within)
     }
 }
 
@@ -544,5 +573,24 @@ mod tests {
         assert!(moved.is_settling(Moment(500_000), 30_000));
         moved.has_moved(&a, Moment(500_000));
         assert!(moved.is_settling(Moment(529_999), 30_000) && !moved.is_settling(Moment(530_000), 30_000));
+    }
+
+    #[test]
+    fn a_host_that_began_with_a_copy_is_not_asked_and_sums_are_not_whole_before_its_steward_knows_it_here() {
+        let (mut moved, a) = (MovedHosts::default(), host("a.ke"));
+        for agreed in [true, false] {
+            moved.look_at(vec![(a.clone(), at("9.0.0.1").address, AccessPoint([1; 32]))], 10);
+            moved.await_stewards([a.clone()].into_iter(), Moment(0));
+            let told = moved.look_at(vec![(a.clone(), at("9.0.0.1").address, AccessPoint([1; 32]))], 10);
+            assert_eq!(told.len(), 1, "the steward is told, as if it were another");
+            assert!(moved.awaits_steward(&a) && moved.is_settling(Moment(1_000), 30_000));
+            assert_eq!(moved.expire(Moment(LOOK_UP_TIMEOUT - 1)), []);
+            if agreed {
+                moved.stewards_agree(&[a.clone()]);
+            } else {
+                assert_eq!(moved.expire(Moment(LOOK_UP_TIMEOUT)), [a.clone()], "nobody answers");
+            }
+            assert!(!moved.awaits_steward(&a) && !moved.is_settling(Moment(1_000), 30_000));
+        }
     }
 }

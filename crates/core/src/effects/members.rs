@@ -40,7 +40,8 @@ impl Crawler {
     /// Other members than before: replicas are chosen anew, and what waits for owners is looked at again.
     pub(crate) fn members_changed(&mut self) {
         self.review_replicas();
-        self.routing.wake_all();
+        self.routing.members_changed(&self.context, &self.membership);
+        self.note_owners();
         self.report.members_changed(&self.context, &self.membership, &self.ownership);
     }
 

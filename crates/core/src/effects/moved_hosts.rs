@@ -6,6 +6,7 @@ use crate::{
     event::{Command, StoreCommand},
     pending::Pending,
     replication::loading::JournalCopy,
+    routing::stewardship::Owners,
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -14,9 +15,13 @@ use nearcrawl_model::{
     journal::{JournalEntry, JournalKey},
     message::{Request, Response},
     subnet::Subnet,
+    time::Millis,
     url::{Host, PageUrl},
 };
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
+
+/// After so long an owner may tell a steward again where its hosts are; it does as soon as their turn comes.
+const TELL_AGAIN: Millis = 1_000;
 
 /// Hosts are looked up.
 impl Crawler {
@@ -36,35 +41,53 @@ impl Crawler {
 
     /// Tells stewards where our hosts are, if other members were their stewards before: else they would look them up as if nobody had them.
     pub(crate) fn tick_stewards(&mut self) {
+        self.note_owners();
         let (members, me) = (&self.membership, self.context.me);
         let untold = self.crawl.untold_stewards(members.live().len(), |host| members.steward_of_host(host));
         for (steward, hosts) in untold {
+            let names: Vec<_> = hosts.iter().map(|(host, _)| host.clone()).collect();
             if steward == me {
-                self.note_pins(me, hosts);
+                let told = self.note_pins(me, hosts);
+                self.crawl.stewards_heard(&self.context, &names, told);
             } else {
-                let names = hosts.iter().map(|(host, _)| host.clone()).collect();
                 self.context.ask(steward, Pending::Pinned(names), Request::Pinned(hosts));
             }
         }
     }
 
-    /// A member says which hosts it has at addresses of its own, and that we are their steward now.
-    pub(crate) fn told_pins(&mut self, from: AccessPoint, ticket: Ticket, mut hosts: Vec<(Host, IpAddr)>) {
-        let register = self.ownership.register();
-        hosts.retain(|(_, address)| register.around(*address).is_some_and(|claim| claim.owner == from));
-        self.note_pins(from, hosts);
-        self.answer(ticket, Response::Noted);
+    /// What our map says of owners, for the stewards' duty.
+    pub(super) fn note_owners(&mut self) {
+        let (live, me) = (self.membership.live(), self.context.me);
+        let live: BTreeSet<_> = live.iter().copied().collect();
+        let mut owners = Owners { whole: self.ownership.is_synced(), ..Owners::default() };
+        for owner in self.ownership.register().owners().filter(|owner| *owner != me) {
+            (owners.others, owners.silent) = (true, owners.silent || !live.contains(&owner));
+        }
+        self.routing.note_owners(&self.context, owners);
     }
 
-    /// Where we know better, their owner is told.
-    fn note_pins(&mut self, from: AccessPoint, hosts: Vec<(Host, IpAddr)>) {
-        for elsewhere in self.routing.pinned(&self.context, hosts) {
+    /// A member says which hosts it has at addresses of its own, and that we are their steward now. What we cannot check yet, or know
+    /// otherwise, it says again.
+    pub(crate) fn told_pins(&mut self, from: AccessPoint, ticket: Ticket, mut hosts: Vec<(Host, IpAddr)>) {
+        let (register, told) = (self.ownership.register(), hosts.len());
+        hosts.retain(|(_, address)| register.around(*address).is_some_and(|claim| claim.owner == from));
+        let are_its_own = hosts.len() == told;
+        let agreed = self.note_pins(from, hosts) && are_its_own && self.ownership.is_synced();
+        self.answer(ticket, if agreed { Response::Noted } else { Response::Busy(TELL_AGAIN) });
+    }
+
+    /// Where we know better, their owner is told. Whether that is nowhere.
+    fn note_pins(&mut self, from: AccessPoint, hosts: Vec<(Host, IpAddr)>) -> bool {
+        let known_elsewhere = self.routing.pinned(&mut self.context, hosts);
+        let agreed = known_elsewhere.is_empty();
+        for elsewhere in known_elsewhere {
             if from == self.context.me {
                 self.crawl.may_have_moved(&self.context, &elsewhere);
             } else {
                 self.context.ask(from, Pending::HostMoved(elsewhere.clone()), Request::HostMoved(elsewhere));
             }
         }
+        agreed
     }
 
     /// The steward of a host said where it is.

@@ -67,6 +67,7 @@ impl Crawler {
         for (copy, previous) in found.into_journals() {
             outgoing.extend(self.begin_from(copy, previous, epoch));
         }
+        self.crawl.await_stewards(&self.context, &subnet);
         // Not before all stand: what leads from one to another must not open it anew.
         self.send_out(outgoing);
         self.yield_to_smaller(subnet);

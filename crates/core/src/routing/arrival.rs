@@ -5,6 +5,7 @@ use super::{
     acknowledgements::{Acknowledgement, MAX_ACKNOWLEDGEMENTS, Settled},
     locator::{Locator, LookedUp, Lookup},
     outbox::{Item, LOOK_AGAIN, Outbox},
+    stewardship::Owners,
 };
 use crate::{
     context::Context,
@@ -93,6 +94,9 @@ impl Routing {
         if cx.opted_out.surely_covers(host, None) {
             // Not even its name is looked up.
             return self.leads_nowhere(cx, host);
+        }
+        if members.steward_of_host(host).is_none_or(|steward| steward == cx.me) {
+            self.outdate_others(cx, host);
         }
         match self.locator.lookup(host, now) {
             Lookup::At(located) if cx.opted_out.surely_covers(host, Some(located.address)) => self.leads_nowhere(cx, host),
@@ -201,8 +205,10 @@ impl Routing {
         }
         let steward = members.steward_of_host(host).unwrap_or(cx.me);
         if steward == cx.me || host.address().is_some() {
-            self.locator.resolve(host, None);
-            self.look_up(cx);
+            if !self.awaits_owners(cx, host) {
+                self.locator.resolve(host, None);
+                self.look_up(cx);
+            }
         } else if self.locator.should_ask(host, cx.now.moment, STEWARD_TIMEOUT) {
             cx.ask(steward, Pending::Locate(host.clone()), Request::Locate(host.clone()));
         }
@@ -305,14 +311,55 @@ impl Routing {
         self.outbox.wake(&host);
     }
 
-    /// The owner of these addresses says that it has these hosts there. Returns those that are elsewhere by what we know as their steward.
-    pub(crate) fn pinned(&mut self, cx: &Context, hosts: Vec<(Host, IpAddr)>) -> Vec<LocatedHost> {
-        hosts.into_iter().filter_map(|(host, address)| self.locator.hint(&host, address, cx.now.moment)).collect()
+    /// The owner of these addresses says that it has these hosts there. Returns those that are elsewhere by what we know as their steward;
+    /// these are looked up, as it may be what we know that is wrong.
+    pub(crate) fn pinned(&mut self, cx: &mut Context, hosts: Vec<(Host, IpAddr)>) -> Vec<LocatedHost> {
+        let mut elsewhere = Vec::new();
+        for (host, address) in hosts {
+            let was_others = |learnt| self.stewardship.was_others(cx.me, &host, learnt);
+            if let Some(known) = self.locator.hint(&host, address, cx.now.moment, was_others) {
+                self.locator.resolve(&host, None);
+                elsewhere.push(known);
+            }
+        }
+        self.look_up(cx);
+        elsewhere
+    }
+
+    /// Others live than before.
+    pub(crate) fn members_changed(&mut self, cx: &Context, members: &Membership) {
+        self.stewardship.members_changed(members.live(), cx.now.moment);
+        self.outbox.wake_all();
+    }
+
+    /// A term of our lease began: others may have taken us for dead before.
+    pub(crate) fn was_away(&mut self, cx: &Context) {
+        self.stewardship.was_away(cx.now.moment);
+    }
+
+    /// What the ownership map says of owners now.
+    pub(crate) fn note_owners(&mut self, cx: &Context, owners: Owners) {
+        self.stewardship.owners(owners, cx.now.moment);
+    }
+
+    /// Whether we know nothing of a host, as its steward, of which its owner may not have had the time to tell us.
+    fn awaits_owners(&self, cx: &Context, host: &Host) -> bool {
+        let is_new = self.stewardship.was_others(cx.me, host, self.locator.learnt(host));
+        is_new && host.address().is_none() && self.stewardship.awaits_owners(cx.me, host, cx.now.moment)
+    }
+
+    /// What we, as a host's steward, learnt before another member was its steward is looked up again.
+    fn outdate_others(&mut self, cx: &Context, host: &Host) {
+        if self.stewardship.was_others(cx.me, host, self.locator.learnt(host)) {
+            self.locator.outdate(host, cx.now.moment);
+        }
     }
 
     /// A member asks us, the host's steward, for its address.
     pub(crate) fn locate_for(&mut self, cx: &mut Context, ticket: Ticket, host: Host) {
+        self.outdate_others(cx, &host);
         match self.locator.lookup(&host, cx.now.moment) {
+            Lookup::Unknown if self.awaits_owners(cx, &host) => cx.answer(ticket, Response::Busy(LOOK_UP_LATER)),
             Lookup::At(located) => cx.answer(ticket, Response::Located(Ok(located))),
             Lookup::Nowhere(failure) | Lookup::Later(failure, _) => cx.answer(ticket, Response::Located(Err(failure))),
             Lookup::Unknown if self.locator.resolve(&host, Some(ticket)) => self.look_up(cx),

@@ -54,6 +54,10 @@ const RECENT: Millis = 300_000;
 /// For how long a moved host stays at its address before while its owner there is being told.
 const MOVING_HOLDS: Millis = 5_000;
 
+/// For how long what an owner said of a host holds, if a look-up leads elsewhere and the owner neither asks where it is nor says that it does
+/// not have it: so long it may take until a silent owner's subnets are taken over.
+const HINT_HOLDS: Millis = 120_000;
+
 /// After so long a moved host counts as being at its new address, whether its owner handed it over or not.
 const MOVES_WITHIN: Millis = 600_000;
 
@@ -96,6 +100,8 @@ struct Pin {
     learnt: Moment,
     /// Whether only the owner of the address said so.
     is_hint: bool,
+    /// What the owner of an address said, if a look-up of ours did not find the host there, and since when.
+    hinted: Option<(LocatedHost, Moment)>,
     /// Where its name leads, if its owner was told and has not handed it over yet, and since when.
     moving: Option<(LocatedHost, Moment)>,
     /// When we looked it up ourselves, if we did.
@@ -171,7 +177,8 @@ impl Locator {
         let is_repeated = transient && failures < max_lookups;
         self.asked.remove(host);
         let (until, is_doubted, is_hint) = (now.after(holds), false, false);
-        let pin = Pin { answer, until, failures, is_repeated, is_doubted, learnt: now, is_hint, moving: None, looked_up: None };
+        let pin =
+            Pin { answer, until, failures, is_repeated, is_doubted, learnt: now, is_hint, hinted: None, moving: None, looked_up: None };
         self.pins.insert(host.clone(), pin);
         !is_repeated
     }
@@ -264,15 +271,22 @@ impl Locator {
             return false;
         }
         self.questions += usize::from(ticket.is_some());
-        self.confirming.entry(host.clone()).or_insert((address, Vec::new())).1.extend(ticket);
+        let is_known = self.last_address(host) == Some(address);
+        let (about, tickets) = self.confirming.entry(host.clone()).or_insert((address, Vec::new()));
+        // What the owner of the address that is known asks counts.
+        *about = if is_known { address } else { *about };
+        tickets.extend(ticket);
         self.resolve(host, None)
     }
 
     /// Steward: the owner of this address has the host there: another member was its steward before, or it has just been handed over. What
-    /// we did not know is looked up when somebody asks. Where it is by what we know, if that is elsewhere.
-    pub(crate) fn hint(&mut self, host: &Host, address: IpAddr, now: Moment) -> Option<LocatedHost> {
-        if let Some(pin) = self.pins.get(host)
+    /// we did not know, or may have learnt before another member was the steward (`was_others`), is looked up when somebody asks. Where it is
+    /// by what we know, if that is elsewhere.
+    pub(crate) fn hint(&mut self, host: &Host, address: IpAddr, now: Moment, was_others: impl Fn(Moment) -> bool) -> Option<LocatedHost> {
+        let pin = self.pins.get(host);
+        if let Some(pin) = pin
             && let Ok(known) = &pin.answer
+            && (pin.moving.is_some() || !was_others(pin.learnt))
         {
             let moved = pin.moving.clone().filter(|(moving, _)| moving.address == address);
             let elsewhere = (known.address != address && moved.is_none()).then(|| known.clone());
@@ -281,18 +295,30 @@ impl Locator {
             }
             return elsewhere;
         }
-        if self.pins.len() < MAX_PINS {
+        let is_known = pin.and_then(|pin| pin.hinted.as_ref()).is_some_and(|(known, _)| known.address == address);
+        if !is_known && (self.pins.len() < MAX_PINS || pin.is_some()) {
             let answer = Ok(LocatedHost { host: host.clone(), address, valid_for: 0 });
-            let (until, learnt, is_repeated, is_doubted, is_hint) = (now, Moment::default(), false, false, true);
-            let pin = Pin { answer, until, failures: 0, is_repeated, is_doubted, learnt, is_hint, moving: None, looked_up: None };
+            let (until, learnt, is_repeated, is_doubted, is_hint, hinted) = (now, now, false, false, true, None);
+            let pin = Pin { answer, until, failures: 0, is_repeated, is_doubted, learnt, is_hint, hinted, moving: None, looked_up: None };
             self.pins.insert(host.clone(), pin);
         }
         None
     }
 
+    /// When what is known of this host was learnt; the beginning of time if nothing is.
+    pub(crate) fn learnt(&self, host: &Host) -> Moment {
+        self.pins.get(host).map_or(Moment::default(), |pin| pin.learnt)
+    }
+
+    /// What is known of where this host was last, however long ago.
+    fn before(&self, host: &Host) -> Option<LocatedHost> {
+        let pin = self.pins.get(host)?;
+        pin.answer.clone().ok().or_else(|| pin.hinted.clone().map(|(hinted, _)| hinted))
+    }
+
     /// Where this host was last, however long ago.
     fn last_address(&self, host: &Host) -> Option<IpAddr> {
-        self.pins.get(host)?.answer.as_ref().ok().map(|located| located.address)
+        self.before(host).map(|before| before.address)
     }
 
     /// Steward: the next look-up to start, if there is room, and the address that holds if it is among the answers.
@@ -319,37 +345,49 @@ impl Locator {
         self.resolving.remove(host);
         let tickets = self.waiting.remove(host).unwrap_or_default();
         self.questions -= tickets.len();
-        let asked = self.confirming.remove(host);
-        let is_confirmed = asked.is_some();
-        let confirming = asked.map(|(_, tickets)| tickets).unwrap_or_default();
+        let (about, confirming) = self.confirming.remove(host).map_or((None, Vec::new()), |(about, asked)| (Some(about), asked));
         self.questions -= confirming.len();
-        let before = self.pins.get(host).filter(|pin| pin.answer.is_ok());
-        let is_hint = before.is_some_and(|pin| pin.is_hint);
-        let told = before.and_then(|pin| pin.moving.clone());
-        let since = told.as_ref().map_or(now, |(_, since)| *since);
-        let before = before.and_then(|pin| pin.answer.clone().ok());
+        let (pin, before) = (self.pins.get(host), self.before(host));
+        let is_confirmed = before.as_ref().is_some_and(|before| about == Some(before.address));
+        let hinted_since = pin.and_then(|pin| pin.hinted.as_ref().map(|(_, since)| *since).or_else(|| pin.is_hint.then_some(now)));
+        let told = pin.and_then(|pin| pin.moving.clone());
+        let since = told.as_ref().map(|(_, since)| *since);
+        let stays = |is_confirmed: bool| match (since, hinted_since) {
+            (Some(since), _) => now.since(since) < MOVES_WITHIN,
+            (None, Some(since)) => is_confirmed || now.since(since) < HINT_HOLDS,
+            (None, None) => true,
+        };
         let mut confirmed = answer.clone();
-        let (mut elsewhere, mut moving) = (None, None);
+        let (mut elsewhere, mut moving, mut hinted) = (None, None, None);
         let answer = match (answer, before) {
             // An answer that is too old is better than none; what others said of it is not.
-            (Err(failure), Some(before)) if failure.is_transient() && !is_hint => {
+            (Err(failure), Some(before)) if failure.is_transient() && hinted_since.is_none() => {
                 confirmed = Ok(LocatedHost { valid_for: FAILURE_HOLDS, ..before });
                 confirmed.clone()
             }
-            (Ok(new), Some(before)) if new.address != before.address && has_owner(before.address) && now.since(since) < MOVES_WITHIN => {
+            (Err(failure), Some(before)) if failure.is_transient() => {
+                hinted = hinted_since.map(|since| (before, since));
+                Err(failure)
+            }
+            (Ok(new), Some(before)) if new.address != before.address && has_owner(before.address) && stays(is_confirmed) => {
                 if is_confirmed || told.is_some_and(|(told, _)| told.address == new.address) {
-                    moving = Some((new, since));
+                    moving = Some((new, since.unwrap_or(now)));
+                    Ok(LocatedHost { valid_for: MOVING_HOLDS, ..before })
                 } else {
                     elsewhere = Some((before.address, new));
+                    // Who said where it is may not know yet, or lie: it is asked.
+                    hinted = hinted_since.map(|since| (before.clone(), since));
+                    if hinted.is_some() { Err(ResolveError::TimedOut) } else { Ok(LocatedHost { valid_for: MOVING_HOLDS, ..before }) }
                 }
-                // Who said where it is may not know yet, or lie: it has the time until the look-up is repeated.
-                if is_hint { Err(ResolveError::TimedOut) } else { Ok(LocatedHost { valid_for: MOVING_HOLDS, ..before }) }
             }
             (answer, _) => answer,
         };
         let stands = self.learn(host, answer.clone(), now, max_lookups);
-        if let Some(pin) = self.pins.get_mut(host).filter(|_| elsewhere.is_none()) {
-            (pin.looked_up, pin.moving) = (Some(now), moving);
+        if let Some(pin) = self.pins.get_mut(host) {
+            pin.hinted = hinted;
+            if elsewhere.is_none() {
+                (pin.looked_up, pin.moving) = (Some(now), moving);
+            }
         }
         LookedUp { tickets, answer, confirming, confirmed, stands, elsewhere }
     }
@@ -489,7 +527,7 @@ mod tests {
         assert_eq!((told.confirming, told.confirmed, told.elsewhere), (vec![Ticket(4)], Ok(at("9.0.1.1")), None));
         assert_eq!(told.answer.unwrap().address, at("9.0.0.1").address, "others are told when it is there");
         assert_eq!(locator.confirmed(&a, Moment(220_000)), Some(Ok(at("9.0.1.1"))), "one look-up serves for a minute");
-        assert_eq!(locator.hint(&a, at("9.0.1.1").address, Moment(230_000)), None, "its new owner has it");
+        assert_eq!(locator.hint(&a, at("9.0.1.1").address, Moment(230_000), |_| false), None, "its new owner has it");
         assert!(matches!(locator.lookup(&a, Moment(230_000)), Lookup::At(located) if located.address == at("9.0.1.1").address));
         let told = look_up(&mut locator, Ok(at("9.0.2.1")), Moment(400_000), false);
         assert_eq!((told.answer, told.elsewhere), (Ok(at("9.0.2.1")), None), "nobody can have its journals");
@@ -524,13 +562,57 @@ mod tests {
     #[test]
     fn what_an_owner_says_of_its_hosts_serves_a_new_steward_and_holds_nobody_up_for_long() {
         let (mut locator, a) = (Locator::default(), host("a.ke"));
-        assert_eq!(locator.hint(&a, at("9.0.0.7").address, Moment(100)), None);
+        assert_eq!(locator.hint(&a, at("9.0.0.7").address, Moment(100), |_| false), None);
         assert_eq!(locator.lookup(&a, Moment(100)), Lookup::Unknown, "it is looked up all the same");
         locator.resolve(&a, None);
         assert_eq!(locator.next_lookup(), Some((a.clone(), Some(at("9.0.0.7").address))));
         let told = locator.resolved(&a, Ok(at("9.0.1.1")), Moment(200), MAX_LOOKUPS, |_| true);
-        assert_eq!((told.answer, told.elsewhere), (Err(ResolveError::TimedOut), Some((at("9.0.0.7").address, at("9.0.1.1")))));
-        assert_eq!(look_up(&mut locator, Ok(at("9.0.1.1")), Moment(6_000), true).answer, Ok(at("9.0.1.1")), "whatever its owner says");
-        assert_eq!(locator.hint(&a, at("9.0.0.7").address, Moment(7_000)), Some(at("9.0.1.1")));
+        let elsewhere = Some((at("9.0.0.7").address, at("9.0.1.1")));
+        assert_eq!((told.answer, told.elsewhere), (Err(ResolveError::TimedOut), elsewhere.clone()));
+        assert_eq!(locator.hint(&a, at("9.0.0.7").address, Moment(300), |_| false), None, "it says so again");
+        assert_eq!(look_up(&mut locator, Err(ResolveError::Crashed), Moment(6_000), true).elsewhere, None);
+        let told = look_up(&mut locator, Ok(at("9.0.1.1")), Moment(119_000), true);
+        assert_eq!((told.answer, told.elsewhere), (Err(ResolveError::TimedOut), elsewhere), "it may be silent");
+        let told = look_up(&mut locator, Ok(at("9.0.1.1")), Moment(200 + HINT_HOLDS), true);
+        assert_eq!(told.answer, Ok(at("9.0.1.1")), "whatever its owner says");
+        assert_eq!(locator.hint(&a, at("9.0.0.7").address, Moment(200_000), |_| false), Some(at("9.0.1.1")));
+    }
+
+    #[test]
+    fn a_host_of_which_an_owner_told_stays_there_while_the_owner_hands_it_over() {
+        for asked_first in [false, true] {
+            let (mut locator, a) = (Locator::default(), host("a.ke"));
+            locator.hint(&a, at("9.0.0.7").address, Moment(100), |_| false);
+            if !asked_first {
+                look_up(&mut locator, Ok(at("9.0.1.1")), Moment(200), true);
+            }
+            for now in [300, 6_000, 60_000].map(Moment) {
+                assert!(locator.confirm(&a, at("9.0.0.7").address, Some(Ticket(4))));
+                let told = look_up(&mut locator, Ok(at("9.0.1.1")), now, true);
+                assert_eq!((told.confirmed, told.elsewhere), (Ok(at("9.0.1.1")), None));
+                assert_eq!(told.answer.unwrap().address, at("9.0.0.7").address, "{now:?}: others are told when it is there");
+            }
+            assert_eq!(locator.hint(&a, at("9.0.1.1").address, Moment(61_000), |_| false), None);
+            assert!(matches!(locator.lookup(&a, Moment(61_000)), Lookup::At(located) if located == LocatedHost { ..at("9.0.1.1") }));
+        }
+    }
+
+    #[test]
+    fn what_an_owner_says_counts_more_than_what_was_learnt_before_another_member_was_the_steward() {
+        let (mut locator, a) = (Locator::default(), host("a.ke"));
+        look_up(&mut locator, Ok(at("9.0.0.1")), Moment(0), true);
+        assert_eq!(locator.hint(&a, at("9.0.1.1").address, Moment(9_000), |_| false), Some(at("9.0.0.1")));
+        assert_eq!(locator.hint(&a, at("9.0.1.1").address, Moment(9_000), |learnt| learnt < Moment(5_000)), None);
+        assert_eq!(locator.lookup(&a, Moment(9_000)), Lookup::Unknown, "it is looked up");
+        assert_eq!(look_up(&mut locator, Ok(at("9.0.1.1")), Moment(9_100), true).answer, Ok(at("9.0.1.1")));
+    }
+
+    #[test]
+    fn only_the_owner_of_the_address_that_is_known_gives_a_host_away() {
+        let (mut locator, a) = (Locator::default(), host("a.ke"));
+        locator.hint(&a, at("9.0.0.1").address, Moment(0), |_| false);
+        assert!(locator.confirm(&a, at("9.0.1.1").address, Some(Ticket(4))), "another owner asks, who has it already");
+        let told = look_up(&mut locator, Ok(at("9.0.1.1")), Moment(100), true);
+        assert_eq!((told.confirmed, told.elsewhere), (Ok(at("9.0.1.1")), Some((at("9.0.0.1").address, at("9.0.1.1")))));
     }
 }

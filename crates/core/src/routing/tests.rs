@@ -364,7 +364,7 @@ fn a_steward_tells_the_owner_of_the_address_before_and_looks_up_once_for_whoever
     };
     assert!(answers.len() == 2 && answers.iter().all(told), "{answers:?}");
     assert!(is_at(&mut routing, &mut cx, &at("a.ke")));
-    assert_eq!(routing.pinned(&cx, vec![(a.clone(), moved.address)]), [], "its new owner has it");
+    assert_eq!(routing.pinned(&mut cx, vec![(a.clone(), moved.address)]), [], "its new owner has it");
     assert!(is_at(&mut routing, &mut cx, &moved));
     routing.has_moved(&mut cx, at("a.ke"));
     assert!(is_at(&mut routing, &mut cx, &at("a.ke")), "nobody has it");

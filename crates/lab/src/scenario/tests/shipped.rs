@@ -67,6 +67,16 @@ fn members_that_are_connected_with_a_copy_reach_the_original() {
 }
 
 #[test]
+fn stewards_that_joined_or_were_cut_off_give_no_moved_host_a_second_owner() {
+    // With these seeds members ask them for hosts before the owners of these have told them where they are.
+    for (name, seed) in [("a5-moved-joiners", 2), ("a5-moved-cut-off", 77_013)] {
+        let text = std::fs::read_to_string(directory().join(format!("{name}.toml"))).unwrap();
+        let verdict = Scenario::read(&text).unwrap().play(seed, None, &|| ()).unwrap();
+        assert_eq!(verdict.broken(), [""; 0], "{name}: {:?}", verdict.first_violation);
+    }
+}
+
+#[test]
 fn what_is_in_the_lists_is_shipped() {
     let needed = NEEDED.iter().map(|(_, name, _)| *name);
     let names = BROKEN.iter().map(|(name, ..)| *name).chain(QUICK.iter().copied()).chain(needed);
