@@ -71,7 +71,7 @@ pub(crate) const EXCLUDED: &str = "messages of those who were expelled or whose 
 const MAX_HANDED_OVER: usize = 1_024;
 
 /// In a swarm of at most so many members voters are preferred as replicas: so few can keep the copies of all.
-const SMALL: usize = 2 * MAX_CHOSEN_VOTERS;
+const SMALL: usize = 4 * MAX_CHOSEN_VOTERS;
 
 /// After so long a server of a survey's sample that may not be probed is looked at again.
 const PROBE_LATER: Millis = 600_000;
