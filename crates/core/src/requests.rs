@@ -71,7 +71,7 @@ impl Crawler {
             // Whoever refuses everything is no member of ours.
             Some(Response::Refused(_) | Response::Busy(_)) => {}
             Some(_) => self.membership.heard(&mut self.context, from, true),
-            None => self.membership.unanswered(&from),
+            None => self.membership.unanswered(self.context.now.moment, &from),
         }
         let (relay, context, others) = self.relaying();
         if let Some((question, from, answer)) = relay.answered(context, others, question, from, answer) {

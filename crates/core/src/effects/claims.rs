@@ -199,7 +199,8 @@ impl Crawler {
     pub(crate) fn tick_take_over(&mut self) {
         if !self.shutdown.is_stopping() && self.crawl.has_disk_space() && !self.context.is_excluded() {
             let handed = |subnet: &Subnet, epoch| self.migration.was_handed(subnet, epoch);
-            self.ownership.take_over(&mut self.context, &self.membership, self.delegation.knowledge(), handed);
+            let votes = |member: &AccessPoint| self.voting.list().is_some_and(|list| list.contains(member));
+            self.ownership.take_over(&mut self.context, &self.membership, self.delegation.knowledge(), votes, handed);
         }
     }
 }

@@ -12,7 +12,7 @@ use nearcrawl_model::{
 use std::collections::BTreeMap;
 
 /// In a swarm of at most so many members voters are preferred as replicas: so few can keep the copies of all.
-const SMALL: usize = 2 * MAX_CHOSEN_VOTERS;
+const SMALL: usize = 4 * MAX_CHOSEN_VOTERS;
 
 impl Crawler {
     /// Enters what happened into a site's journal.

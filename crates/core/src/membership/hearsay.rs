@@ -292,8 +292,13 @@ impl Hearsay {
 
     /// A question to a member whether it is as others say: who is somebody else by now leaves it aside.
     pub(super) fn question(me: &Member, member: &Member) -> Vec<u8> {
-        let header = Header { src: me.clone(), src_incarnation: 0, dst: member.clone(), message: Message::Ping(0) };
-        Datagram { header, updates: Some(Vec::new()) }.write(usize::MAX)
+        Hearsay::datagram(me, member, Message::Ping(0), Vec::new())
+    }
+
+    /// A datagram of our own making.
+    pub(super) fn datagram(me: &Member, to: &Member, message: Message<Member>, updates: Vec<Update>) -> Vec<u8> {
+        let header = Header { src: me.clone(), src_incarnation: 0, dst: to.clone(), message };
+        Datagram { header, updates: Some(updates) }.write(usize::MAX)
     }
 
     /// What `known` would answer to this datagram of ours, if it is a ping that tells nothing new.

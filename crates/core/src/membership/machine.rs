@@ -127,8 +127,8 @@ impl Membership {
     }
 
     /// A member did not answer what it was asked directly.
-    pub(crate) fn unanswered(&mut self, who: &AccessPoint) {
-        self.swim.unanswered(who);
+    pub(crate) fn unanswered(&mut self, now: Moment, who: &AccessPoint) {
+        self.swim.unanswered(now, who);
     }
 
     /// A member says that it stops, and whether for good.

@@ -3,11 +3,13 @@
 //! SWIM finds out, the roster says who is missing for good. Whether we are the one who is missing, the voters say.
 //!
 //! * [`Swim`]: SWIM with suspicion as a pure machine: datagrams and moments in, datagrams and changes out;
+//! * `contacts`: who was heard when, and who is probed because it left a question unanswered;
 //! * `hearsay`: what is believed of what members say of each other;
 //! * [`Roster`]: live, silent, dead: a silent member keeps what it owns until it has been silent for long enough;
 //! * `shutdown`: how this access point leaves;
 //! * [`rendezvous`]: which of the live members serves a key.
 
+mod contacts;
 mod hearsay;
 pub(crate) mod machine;
 mod member;

@@ -3,14 +3,17 @@
 //! The protocol itself is the `foca` crate. This wraps it: its timers are kept here in order and fired by
 //! [`Swim::tick`], what it wants to send and what it found out is drained as [`Output`]. What foca does not do is
 //! added: a datagram must come from whom it says, what it says of others is sifted (`hearsay`), the number of members is bounded, and an
-//! access point that hears no member goes on calling those it has known. And who has been heard lately is not pinged: whatever else it said
-//! shows as well as an answer to a ping that it is alive.
+//! access point that hears no member goes on calling those it has known. Who has been heard lately is not pinged: whatever else it said
+//! shows as well as an answer to a ping that it is alive. And who leaves a question unanswered is probed at once (`contacts`).
 
 use super::{
-    hearsay::{Hearsay, Limits, Protocol, Sifted, SwimError},
+    contacts::{Contacts, Steps},
+    hearsay::{Hearsay, Limits, Protocol, Sifted, SwimError, Update},
     member::Member,
 };
-use foca::{AccumulatingRuntime, Codec, Config, Foca, Header, Identity, OwnedNotification, PeriodicParams, PostcardCodec, State, Timer};
+use foca::{
+    AccumulatingRuntime, Codec, Config, Foca, Header, Identity, Message, OwnedNotification, PeriodicParams, PostcardCodec, State, Timer,
+};
 use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},
@@ -154,8 +157,7 @@ pub struct Swim {
     next_recall: Option<Moment>,
     /// Whom we asked to let us in, the latest last: asked again as long as we are alone.
     doors: VecDeque<Member>,
-    /// When each member was heard last that is alive; none of one that left a question unanswered and has answered none since.
-    heard: BTreeMap<AccessPoint, Option<Moment>>,
+    contacts: Contacts,
     /// Members that are down, and when they were last asked to let us in because they talk to us.
     absent: BTreeMap<AccessPoint, Moment>,
     refused: u64,
@@ -176,7 +178,7 @@ impl Swim {
             outputs: VecDeque::new(),
             next_recall: None,
             doors: VecDeque::new(),
-            heard: BTreeMap::new(),
+            contacts: Contacts::default(),
             absent: BTreeMap::new(),
             refused: 0,
             left: false,
@@ -206,15 +208,13 @@ impl Swim {
 
     /// Whether this member answers, as far as is known here.
     pub fn is_up(&self, who: &AccessPoint) -> bool {
-        self.heard.contains_key(who)
+        self.contacts.is_up(who)
     }
 
     /// This member said something itself; `answered` is whether that is the answer to a question of ours. One that is down for us, and talks
     /// to us, is asked at once, so that it hears so: its own pings are not what tells it, as it hears us.
     pub fn heard(&mut self, now: Moment, who: AccessPoint, answered: bool) {
-        if let Some(heard) = self.heard.get_mut(&who) {
-            *heard = (answered || heard.is_some()).then_some(now);
-        }
+        self.contacts.heard(now, &who, answered);
         if let Some(asked) = self.absent.get_mut(&who).filter(|asked| now.since(**asked) >= ASK_ABSENT_AGAIN) {
             *asked = now;
             let member = self.foca.iter_membership_state().find(|member| member.id().access_point == who).map(|member| member.id().clone());
@@ -225,10 +225,10 @@ impl Swim {
         }
     }
 
-    /// This member did not answer: it is pinged when its turn comes, until it answers something.
-    pub fn unanswered(&mut self, who: &AccessPoint) {
-        if let Some(heard) = self.heard.get_mut(who) {
-            *heard = None;
+    /// This member did not answer: it is probed at once.
+    pub fn unanswered(&mut self, now: Moment, who: &AccessPoint) {
+        if !self.left {
+            self.contacts.unanswered(now, who);
         }
     }
 
@@ -237,10 +237,13 @@ impl Swim {
         if self.left {
             return Ok(());
         }
-        if let Err(refusal) = self.examine(from, bytes) {
-            self.refused += 1;
-            return Err(refusal);
-        }
+        let header = match self.examine(from, bytes) {
+            Ok(header) => header,
+            Err(refusal) => {
+                self.refused += 1;
+                return Err(refusal);
+            }
+        };
         let limits =
             Limits { members: self.config.max_members, bytes: self.config.largest_datagram, believes_names: self.config.believes_names };
         let Sifted { bytes, ask } = match self.hearsay.sift(now, from, bytes, &self.foca, limits) {
@@ -255,6 +258,11 @@ impl Swim {
             self.outputs.push_back(Output::Send { to: member.access_point, addresses, bytes });
         }
         self.heard(now, from, false);
+        match header.message {
+            Message::Ack(_) => self.contacts.acknowledged(&from, &from),
+            Message::ForwardedAck { origin, .. } => self.contacts.acknowledged(&from, &origin.access_point),
+            _ => {}
+        }
         let outcome = self.foca.handle_data(&bytes, &mut self.runtime);
         self.collect(now);
         outcome.map_err(|_| {
@@ -275,7 +283,55 @@ impl Swim {
             let _ = self.foca.handle_timer(timer, &mut self.runtime);
             self.collect(now);
         }
+        self.probe(now);
         self.recall(now);
+    }
+
+    /// Takes those one step further that left a question unanswered.
+    fn probe(&mut self, now: Moment) {
+        let Steps { ping, ask, suspect, down } = self.contacts.steps(now, &self.config);
+        for who in suspect {
+            self.believe(now, who, State::Alive, State::Suspect);
+        }
+        for who in ping {
+            // A suspect is told that it is one: its answer says that it is not.
+            let Some(known) = self.alive(&who) else { continue };
+            let member = known.id().clone();
+            let news = Some(known).filter(|known| known.state() == State::Suspect);
+            self.send(&member, Message::Ping(0), news.into_iter().collect());
+        }
+        for (who, helpers) in ask {
+            let Some(target) = self.alive(&who).map(|known| known.id().clone()) else { continue };
+            let helpers: Vec<_> = helpers.iter().filter_map(|helper| Some(self.alive(helper)?.id().clone())).collect();
+            for helper in helpers {
+                self.send(&helper, Message::PingReq { target: target.clone(), probe_number: 0 }, Vec::new());
+            }
+        }
+        for who in down {
+            self.believe(now, who, State::Suspect, State::Down);
+        }
+    }
+
+    /// What is known of a member that is not down.
+    fn alive(&self, who: &AccessPoint) -> Option<Update> {
+        self.foca.iter_members().find(|member| member.id().access_point == *who).cloned()
+    }
+
+    /// A member that was in one state is in the next, and the others hear of it. Who objected to being a suspect is none any more.
+    fn believe(&mut self, now: Moment, who: AccessPoint, before: State, after: State) {
+        if let Some(known) = self.alive(&who).filter(|known| known.state() == before) {
+            let update = Update::new(known.id().clone(), known.incarnation(), after);
+            // Nothing is encoded but what is known already.
+            let _ = self.foca.apply_many(std::iter::once(update), true, &mut self.runtime);
+            self.collect(now);
+        }
+    }
+
+    /// A datagram of our own making.
+    fn send(&mut self, to: &Member, message: Message<Member>, updates: Vec<Update>) {
+        let bytes = Hearsay::datagram(self.foca.identity(), to, message, updates);
+        let bytes = self.hearsay.outgoing(bytes);
+        self.outputs.push_back(Output::Send { to: to.access_point, addresses: to.addresses.clone(), bytes });
     }
 
     /// This access point can be reached at other addresses from now on.
@@ -323,7 +379,7 @@ impl Swim {
     }
 
     /// Reads the datagram without believing it.
-    fn examine(&self, from: AccessPoint, mut bytes: &[u8]) -> Result<(), SwimError> {
+    fn examine(&self, from: AccessPoint, mut bytes: &[u8]) -> Result<Header<Member>, SwimError> {
         if bytes.len() > self.config.largest_datagram {
             return Err(SwimError::Malformed);
         }
@@ -351,7 +407,7 @@ impl Swim {
                 return Err(SwimError::TooManyMembers);
             }
         }
-        Ok(())
+        Ok(header)
     }
 
     /// Calls a few of those that are down: after a partition one side must begin to talk. When alone, also those whom we
@@ -395,8 +451,8 @@ impl Swim {
 
     /// The answer to this datagram of ours, if it is a ping that has nothing to tell to a member that was heard lately.
     fn answer_for(&self, now: Moment, to: &Member, bytes: &[u8]) -> Option<Vec<u8>> {
-        let heard = (*self.heard.get(&to.access_point)?)?;
-        if now.since(heard) >= self.heard_lately() || self.foca.updates_backlog() > 0 {
+        let is_heard = self.contacts.is_heard_within(now, &to.access_point, self.heard_lately());
+        if !is_heard || self.foca.updates_backlog() > 0 {
             return None;
         }
         let known = self.foca.iter_members().find(|member| member.id() == to)?;
@@ -421,12 +477,12 @@ impl Swim {
         while let Some(notification) = self.runtime.to_notify() {
             match notification {
                 OwnedNotification::MemberUp(member) => {
-                    self.heard.entry(member.access_point).or_default();
+                    self.contacts.up(member.access_point);
                     self.absent.remove(&member.access_point);
                     self.outputs.push_back(Output::Up(member));
                 }
                 OwnedNotification::MemberDown(member) => {
-                    self.heard.remove(&member.access_point);
+                    self.contacts.down(&member.access_point);
                     self.absent.insert(member.access_point, now);
                     if self.absent.len() > self.config.max_members {
                         let known: BTreeSet<_> = self.foca.iter_membership_state().map(|state| state.id().access_point).collect();

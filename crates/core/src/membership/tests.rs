@@ -364,10 +364,48 @@ fn who_is_heard_all_the_time_is_not_pinged_and_is_found_out_when_it_fails() {
     net.swims[1] = None;
     let swim = net.swims[0].as_mut().unwrap();
     swim.heard(net.now, ap(1), true);
-    swim.unanswered(&ap(1));
+    swim.unanswered(net.now, &ap(1));
     swim.heard(net.now, ap(1), false);
     net.run(16 * SECOND);
     assert!(net.known[0].down.contains_key(&ap(1)), "who did not answer is pinged at its next turn, though it has asked something since");
+}
+
+/// The first so many ask each of those that they take to be alive something.
+fn ask_all(net: &mut Net, members: usize) {
+    let all = net.swims.len();
+    for (number, other) in (0..members).flat_map(|number| (0..all).map(move |other| (number, other))) {
+        if number != other && net.known[number].up.contains_key(&ap(other)) {
+            let answers = net.swims[other].is_some() && !net.is_cut(number, other);
+            let (now, swim) = (net.now, net.swims[number].as_mut().unwrap());
+            if answers { swim.heard(now, ap(other), true) } else { swim.unanswered(now, &ap(other)) }
+        }
+    }
+}
+
+#[test]
+fn of_many_that_vanish_together_each_is_found_out_as_soon_as_it_leaves_a_question_unanswered() {
+    let mut net = Net::of(5);
+    for number in 5..45 {
+        net.add(number, 1);
+    }
+    net.run(90 * SECOND);
+    assert!((0..5).all(|number| net.known[number].up.len() == 44), "all have come");
+    (5..45).for_each(|number| net.swims[number] = None);
+    net.run_with(12 * SECOND, |net| ask_all(net, 5));
+    for number in 0..5 {
+        let up: Vec<_> = net.known[number].up.keys().map(|who| who.0[0]).collect();
+        assert_eq!(up, (1..=5).filter(|other| *other != number as u8 + 1).collect::<Vec<_>>(), "as {number} sees it");
+    }
+}
+
+#[test]
+fn who_answers_only_through_others_is_not_taken_for_one_that_vanished() {
+    let mut net = Net::of(5);
+    net.cut.insert((0, 1));
+    let before = net.sent;
+    net.run_with(300 * SECOND, |net| ask_all(net, 5));
+    assert!((0..5).all(|number| net.known[number].longest_down == 0));
+    assert!(net.sent - before < 5 * 300, "{} datagrams in five minutes", net.sent - before);
 }
 
 #[test]

@@ -12,10 +12,14 @@ use nearcrawl_model::{
     subnet::Subnet,
     time::{Millis, Moment},
 };
-use std::ops::Bound;
+use std::{collections::BTreeSet, ops::Bound};
 
 /// How long each next successor waits for the one before it to claim.
 const TURN: Millis = 10_000;
+
+/// A member that has been here for less than so many times what it takes to vote is a guest among the successors, unless it votes: three minutes.
+/// Many may come and vanish at once, and each of them would cost a turn, or take over and die.
+const GUEST: u64 = 6;
 
 /// So many turns are taken alone before the first successor is due again: of more than so many successors several share one.
 const MAX_TURNS: u64 = 8;
@@ -26,6 +30,20 @@ const MAX_LOOKED_AT: usize = 4_096;
 
 /// Claims to what others left that are under way at a time.
 const MAX_INHERITING: usize = 8_000;
+
+/// The living, of whom the successors are.
+struct Living<'a> {
+    all: &'a [AccessPoint],
+    /// Those of them that came of late, and may go again: they come after all others.
+    guests: BTreeSet<AccessPoint>,
+}
+
+/// Who may take over, in the order of their turns.
+struct Successors {
+    all: Vec<AccessPoint>,
+    /// How many of them come before the guests.
+    lasting: usize,
+}
 
 impl Ownership {
     /// The roster gave a member up.
@@ -44,12 +62,13 @@ impl Ownership {
         self.freed.keys().filter_map(latest).any(|claim| claim.released && claim.owner == *member)
     }
 
-    /// Takes over what is ours to take over.
+    /// Takes over what is ours to take over. `votes` is whether a member is a voter.
     pub(crate) fn take_over(
         &mut self,
         cx: &mut Context,
         members: &Membership,
         knowledge: &Knowledge,
+        votes: impl Fn(&AccessPoint) -> bool,
         released_to_us: impl Fn(&Subnet, u64) -> bool,
     ) {
         let now = cx.now.moment;
@@ -68,9 +87,9 @@ impl Ownership {
                 dead.push((owner, since));
             }
         }
-        let live = members.live();
-        let mut claims = self.claims_to_what_the_dead_left(cx, members, knowledge, live, &dead);
-        claims.extend(self.claims_to_what_was_freed(cx, members, knowledge, live, released_to_us));
+        let living = Living::of(cx, members, votes);
+        let mut claims = self.claims_to_what_the_dead_left(cx, members, knowledge, &living, &dead);
+        claims.extend(self.claims_to_what_was_freed(cx, members, knowledge, &living, released_to_us));
         claims.retain(|claim| self.inheriting.insert((claim.subnet, claim.epoch)));
         self.make_claims(cx, claims);
     }
@@ -81,7 +100,7 @@ impl Ownership {
         cx: &Context,
         members: &Membership,
         knowledge: &Knowledge,
-        live: &[AccessPoint],
+        living: &Living<'_>,
         dead: &[(AccessPoint, Moment)],
     ) -> Vec<Claim> {
         let (begin, room) = (self.looked_at.dead.take(), MAX_INHERITING.saturating_sub(self.inheriting.len()));
@@ -99,7 +118,7 @@ impl Ownership {
             }
             (last, looked_at) = (Some((owner, subnet)), looked_at + 1);
             let held = self.register.claim(&subnet).filter(|claim| !self.is_inheriting(claim));
-            claims.extend(held.and_then(|claim| successor_claim(cx, members, knowledge, live, claim, since, ClaimReason::OwnerDead)));
+            claims.extend(held.and_then(|claim| successor_claim(cx, members, knowledge, living, claim, since, ClaimReason::OwnerDead)));
         }
         claims
     }
@@ -110,7 +129,7 @@ impl Ownership {
         cx: &Context,
         members: &Membership,
         knowledge: &Knowledge,
-        live: &[AccessPoint],
+        living: &Living<'_>,
         released_to_us: impl Fn(&Subnet, u64) -> bool,
     ) -> Vec<Claim> {
         let (after, room) = (self.looked_at.freed.take(), MAX_INHERITING.saturating_sub(self.inheriting.len()));
@@ -130,7 +149,7 @@ impl Ownership {
                 Some(claim) => {
                     let given = released_to_us(&subnet, claim.epoch);
                     let reason = if given { ClaimReason::Moved } else { ClaimReason::Released };
-                    claims.extend(successor_claim(cx, members, knowledge, live, claim, since, reason));
+                    claims.extend(successor_claim(cx, members, knowledge, living, claim, since, reason));
                 }
                 None => drop(self.freed.remove(&subnet)),
             }
@@ -158,14 +177,16 @@ fn successor_claim(
     cx: &Context,
     members: &Membership,
     knowledge: &Knowledge,
-    live: &[AccessPoint],
+    living: &Living<'_>,
     last: &Claim,
     since: Moment,
     reason: ClaimReason,
 ) -> Option<Claim> {
-    let successors = successors(cx, members, last, live);
-    let turn = successors.iter().position(|successor| *successor == cx.me)? as u64;
-    if !is_turn(cx.now.moment.since(since), turn, successors.len() as u64) {
+    let Successors { all, lasting } = successors(cx, members, last, living);
+    let place = all.iter().position(|successor| *successor == cx.me)?;
+    // Guests, who come and go, change nothing for the others.
+    let of = if place < lasting { lasting } else { all.len() };
+    if !is_turn(cx.now.moment.since(since), place as u64, of as u64) {
         return None;
     }
     // What was measured goes on to those who come after us; the one before us may come back.
@@ -180,31 +201,45 @@ fn successor_claim(
     answers.sort_unstable();
     answers.truncate(MAX_ANSWERS);
     let seeks_the_nearest = cx.settings.policy.seeks_the_nearest();
-    let runner_up = measured_successors(&answers, live).next().filter(|_| seeks_the_nearest);
+    let runner_up = measured_successors(&answers, living.all).next().filter(|_| seeks_the_nearest);
     let (subnet, epoch, owner) = (last.subnet, last.epoch.saturating_add(1), cx.me);
     Some(Claim { subnet, epoch, owner, rtt_us, runner_up, probes: 0, reason, released: false, answers })
 }
 
-/// Who may take over, in the order of their turns: the runner-up, those who measured the subnet, the nearest first, then its
-/// stewards. The claim alone says so: every member has the same order, as far as they agree on who is alive. Where owners are drawn, the
-/// runner-up is only whom a release names, and those who come after are drawn.
-fn successors(cx: &Context, members: &Membership, last: &Claim, live: &[AccessPoint]) -> Vec<AccessPoint> {
-    let mut successors: Vec<AccessPoint> = Vec::new();
+impl<'a> Living<'a> {
+    fn of(cx: &Context, members: &'a Membership, votes: impl Fn(&AccessPoint) -> bool) -> Living<'a> {
+        let (now, all) = (cx.now.moment, members.live());
+        let here_since = |member: &AccessPoint| members.standings().get(member).map_or(cx.started, |standing| standing.member_since);
+        let is_guest = |member: &&AccessPoint| now.since(here_since(member)) < GUEST * cx.settings.roster.vote_after && !votes(member);
+        Living { all, guests: all.iter().filter(is_guest).copied().collect() }
+    }
+}
+
+/// Who may take over: the runner-up, those who measured the subnet, the nearest first, then its stewards; guests after all others. The claim
+/// alone says so: every member has the same order, as far as they agree on who is alive. Where owners are drawn, the runner-up is only whom a
+/// release names, and those who come after are drawn.
+fn successors(cx: &Context, members: &Membership, last: &Claim, living: &Living<'_>) -> Successors {
+    let live = living.all;
     // Whom a release names may be claiming at this moment: that it seems silent to us does not make it our turn, only its death does.
     let released_to = |successor: &AccessPoint| last.released && (*successor == cx.me || members.standings().contains_key(successor));
     let runner_up = last.runner_up.filter(|successor| live.contains(successor) || released_to(successor));
+    let mut all: Vec<AccessPoint> = Vec::new();
     if !cx.settings.policy.seeks_the_nearest() {
-        successors.extend(runner_up);
-        successors.extend(drawn_in_order(&last.subnet, live).into_iter().filter(|drawn| runner_up != Some(*drawn)));
-        return successors;
-    }
-    let stewards = members.stewards_of(&last.subnet);
-    for successor in runner_up.into_iter().chain(measured_successors(&last.answers, live)).chain(stewards) {
-        if !successors.contains(&successor) {
-            successors.push(successor);
+        all.extend(runner_up);
+        all.extend(drawn_in_order(&last.subnet, live).into_iter().filter(|drawn| runner_up != Some(*drawn)));
+    } else {
+        for successor in runner_up.into_iter().chain(measured_successors(&last.answers, live)).chain(members.stewards_of(&last.subnet)) {
+            if !all.contains(&successor) {
+                all.push(successor);
+            }
         }
     }
-    successors
+    // Whom the owner itself chose comes first, however long it has been here.
+    let chosen = runner_up.filter(|_| last.released);
+    let comes_late = |successor: &AccessPoint| chosen != Some(*successor) && living.guests.contains(successor);
+    all.sort_by_key(comes_late);
+    let lasting = all.iter().filter(|successor| !comes_late(successor)).count();
+    Successors { all, lasting }
 }
 
 /// Of those who answered, the living, the nearest first.

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     context::Context,
+    delegation::Knowledge,
     event::{Command, PeerCommand, StoreCommand},
     membership::{Member, Membership, Roster, Swim},
     signal::Signal,
@@ -37,6 +38,38 @@ fn among(others: &[AccessPoint]) -> (Context, Membership, Ownership) {
 fn claim(owner: AccessPoint, epoch: u64, reason: ClaimReason, released: bool) -> Claim {
     let (subnet, rtt_us) = ("9.0.0.0/24".parse().unwrap(), Some(8_000));
     Claim { subnet, epoch, owner, rtt_us, runner_up: None, probes: 0, reason, released, answers: Vec::new() }
+}
+
+/// After how many seconds at the latest we claim what a member left that died after an hour: three others have been here for all the hour, like
+/// it, twelve for as many seconds. `here` is for how many seconds we have been.
+fn claimed_after(here: u64, newcomers: u64, votes: bool) -> u64 {
+    const DIED: u64 = 3_600_000;
+    let (mut cx, mut members, mut ownership) = among(&[]);
+    cx.started = Moment(DIED - here * 1_000);
+    let me = cx.me;
+    (1..=3).for_each(|number| members.meet(Moment(0), AccessPoint([number; 32])));
+    (101..=112).for_each(|number| members.meet(Moment(DIED - newcomers * 1_000), AccessPoint([number; 32])));
+    for number in 0..40 {
+        let left = Claim { subnet: format!("9.0.{number}.0/24").parse().unwrap(), ..claim(OTHER, 1, ClaimReason::Awarded, false) };
+        assert!(ownership.merge(left.clone(), accepted_by(1, &left, &cx)).is_some());
+    }
+    ownership.dead(Moment(DIED), OTHER);
+    for second in 0..300 {
+        cx.now.moment = Moment(DIED + second * 1_000);
+        ownership.take_over(&mut cx, &members, &Knowledge::new(), |who| votes && *who == me, |_, _| false);
+        if ownership.inheriting.len() == 40 {
+            return second;
+        }
+    }
+    300
+}
+
+#[test]
+fn those_that_came_of_late_take_no_turn_before_the_others() {
+    assert_eq!(claimed_after(3_600, 60, false), 30, "each of four has its turn in forty seconds");
+    assert!(claimed_after(60, 60, false) >= 100, "one of sixteen that came of late comes after all others");
+    assert_eq!(claimed_after(60, 60, true), 30, "who votes is not one of them");
+    assert!(claimed_after(3_600, 600, false) >= 100, "all have been here for long");
 }
 
 #[test]

@@ -4,6 +4,9 @@
 //! joins. Members that came of late may go again, all at once, and some have said that they leave: both keep copies only as long as there are
 //! too few others. So whoever leaves together with its replicas has its journals copied to one that stays first.
 //!
+//! Who came of late, and may go, does not count either among those that have what is recorded: two others have, as long as there are two. So
+//! what a newcomer asked for, and what is copied to newcomers, is not lost if these vanish and one more dies.
+//!
 //! One that has had all that was stored when it was chosen must have each further row before that is recorded; once it has all that is
 //! recorded, it is named to the voters. One that takes nothing is replaced after the time of a lease and named no more. It is needed until
 //! the voters know that: an owner on the smaller side of a cut records nothing without those on the other side.
@@ -18,6 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many copies are aimed at besides the owner's.
 const REPLICAS: usize = 2;
+
+/// So many of those that have what is recorded, the owner included, are no guests, if there are as many.
+const LASTING: usize = 2;
 
 /// Whoever has been here for so long, as far as we know, is no guest.
 const GUEST: Millis = 600_000;
@@ -107,7 +113,11 @@ impl Placement {
         }
         let wanted = self.wanted();
         self.alone = self.is_alone(members);
-        self.name(cx, &wanted, has_recorded);
+        let is_lasting = (others.vouched)(&cx.me) || now.since(cx.started) >= GUEST;
+        let can_be_named = |member: &AccessPoint| !is_guest(member) && !self.avoided.contains_key(member) && !self.is_failing(member);
+        let answers = members.standings().iter().filter(|(_, standing)| standing.silent_since.is_none());
+        let lasting = usize::from(is_lasting) + answers.filter(|(member, _)| can_be_named(member)).count();
+        self.name(cx, &wanted, has_recorded, (is_lasting, lasting.min(LASTING)));
         let dropped = self.drop_unneeded(now, &wanted);
         // Without a lease nothing is recorded, and soon another may go on with what we own: copies that we made now would be of pages
         // that it asks for again.
@@ -123,12 +133,21 @@ impl Placement {
         whole.into_iter().take(REPLICAS).map(|(.., member)| member).collect()
     }
 
-    /// Who is told to the voters. Nobody new if nobody else has what we recorded who should.
-    fn name(&mut self, cx: &Context, wanted: &BTreeSet<AccessPoint>, has_recorded: impl Fn(&AccessPoint) -> bool) {
+    /// Who is told to the voters. Nobody new if nobody else has what we recorded who should, or fewer than this that are no guests; with it is told
+    /// whether we are none.
+    fn name(
+        &mut self,
+        cx: &Context,
+        wanted: &BTreeSet<AccessPoint>,
+        has_recorded: impl Fn(&AccessPoint) -> bool,
+        (is_lasting, least): (bool, usize),
+    ) {
         let name = |member: &AccessPoint| Some(NamedReplica { member: *member, store: self.replicas.get(member)?.store? });
         let named = wanted.iter().filter_map(name).filter(|name| self.names.contains(name) || has_recorded(&name.member));
         let names: Vec<_> = std::iter::once(NamedReplica { member: cx.me, store: cx.store }).chain(named).collect();
-        if names.len() > 1 || self.alone {
+        let is_guest = |name: &NamedReplica| self.replicas.get(&name.member).map_or(!is_lasting, |replica| replica.guest);
+        let lasting = names.iter().filter(|name| !is_guest(name)).count();
+        if names.len() > 1 && lasting >= least || self.alone {
             self.names = names;
         }
     }

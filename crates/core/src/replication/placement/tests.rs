@@ -269,3 +269,41 @@ fn guests_keep_copies_only_as_long_as_there_are_too_few_others() {
     played.roster.up(played.cx.now.moment, member(40));
     assert_eq!(played.pass(60_000), []);
 }
+
+#[test]
+fn what_a_newcomer_records_is_at_two_that_are_none() {
+    let mut played = Played::among(6);
+    played.vouched = [member(0), member(1), member(2)].into();
+    played.lacking = played.vouched.clone();
+    let chosen = played.pass(2_000);
+    played.lacking.remove(&chosen[0]);
+    played.pass(10_000);
+    assert_eq!((played.named(), played.needed()), ([].into(), None), "if we vanish, and the one that has it dies, nobody has it");
+    played.lacking.remove(&chosen[1]);
+    played.pass(2_000);
+    assert_eq!(played.named(), [chosen[0], chosen[1]].into());
+    // One that is there alone must do.
+    let mut played = Played::among(6);
+    played.vouched = [member(0)].into();
+    played.lacking = (1..6).map(member).collect();
+    played.pass(3_000);
+    assert_eq!(played.named(), [member(0)].into());
+}
+
+#[test]
+fn what_is_copied_to_a_newcomer_alone_is_not_recorded_as_long_as_there_are_others() {
+    let mut played = Played::among(1);
+    played.cx.now.moment = Moment(2 * GUEST);
+    let newcomers: Vec<_> = (1..4).map(member).collect();
+    newcomers.iter().for_each(|newcomer| played.roster.up(played.cx.now.moment, *newcomer));
+    played.lacking = [member(0)].into();
+    played.pass(60_000);
+    assert_eq!(played.named(), [].into(), "one that has been here as long as we has no copy yet");
+    played.lacking.clear();
+    played.pass(2_000);
+    assert!(played.named().contains(&member(0)));
+    // It is gone.
+    played.roster.down(played.cx.now.moment, member(0));
+    played.pass(2 * LEASE);
+    assert!(!played.named().contains(&member(0)) && played.named().len() == 2, "there are newcomers only");
+}
