@@ -12,6 +12,7 @@ use crate::{
     voting,
 };
 use nearcrawl_model::{
+    access_point::AccessPoint,
     claim::{Claim, MAX_EPOCH, SignedClaim},
     ids::WriteId,
     message::Response,
