@@ -32,11 +32,14 @@ const MIN_NEWS_US: f64 = 2_000.0;
 const EQUALLY_NEAR: f64 = 0.1;
 const EQUALLY_NEAR_US: f64 = 5_000.0;
 
-/// For so long a subnet stays where it is after a move in vain, to an owner slower than one before, and twice as long after each further one
-/// since the network last changed. Each move is told to every member, and its journals are compared or copied: that costs the more the more
-/// members there are, and a wrong prediction is not to be paid for every few accesses. What was measured needs no rest: it goes back at once
-/// to an owner that was quicker. Nor does work wait that goes to a member with less load.
-const REST_AFTER_A_MOVE_IN_VAIN: Millis = 120_000;
+/// After so many moves in vain since the network last changed, to owners slower than one before, a subnet stays for a while where it is.
+/// Each move is told to every member, and its journals are compared or copied: that costs the more the more members there are, and a wrong
+/// prediction is not to be paid for every few accesses. What was measured needs no rest: it goes back at once to an owner that was quicker.
+/// Nor does work wait that goes to a member with less load.
+const MOVES_IN_VAIN: f32 = 2.0;
+
+/// It stays so long, and twice as long after each further move in vain.
+const REST: Millis = 120_000;
 
 /// It stays no longer than this.
 const MAX_REST: Millis = 86_400_000;
@@ -86,8 +89,8 @@ impl Watched {
 
     /// How much longer it stays because it moved in vain before; 0 if it may move again.
     fn rests(&self, now: Moment) -> Millis {
-        let moves = f64::from(self.case.vain_moves()).round();
-        let rest = if moves < 1.0 { 0.0 } else { REST_AFTER_A_MOVE_IN_VAIN as f64 * (moves - 1.0).min(16.0).exp2() };
+        let further = f64::from(self.case.vain_moves().round() - MOVES_IN_VAIN);
+        let rest = if further < 0.0 { 0.0 } else { REST as f64 * further.min(16.0).exp2() };
         (rest as Millis).min(MAX_REST).saturating_sub(now.since(self.since))
     }
 
@@ -297,8 +300,11 @@ mod tests {
             watched.judge_by_case((Moment(now), me), &access, candidates, &Scale::default(), chance).map(|(to, _)| to)
         };
         let judge = |watched: &mut Watched, now| judge_among(&[at(me, 0.2), at(other, 0.02)], watched, now);
-        assert_eq!(judge(&mut Watched::new(Moment(0), 1, Some(moved_in_vain(0, me))), 0), Some(other), "the first move is not waited for");
-        for (times, minutes) in [(1, 2), (2, 4), (3, 8), (40, 24 * 60)] {
+        for times in [0, 1] {
+            let mut watched = Watched::new(Moment(0), 1, Some(moved_in_vain(times, me)));
+            assert_eq!(judge(&mut watched, 0), Some(other), "the first moves are not waited for");
+        }
+        for (times, minutes) in [(2, 2), (3, 4), (4, 8), (40, 24 * 60)] {
             let mut watched = Watched::new(Moment(0), 1, Some(moved_in_vain(times, me)));
             assert_eq!(judge(&mut watched, minutes * 60_000 - 60_000), None);
             assert_eq!(watched.outcome, (EventOutcome::Penalised, Some(other)), "people see that it is not well placed");
