@@ -362,7 +362,11 @@ impl World {
     fn robots_answer(&self, url: &PageUrl) -> FetchOutcome {
         match self.web.robots.get(&url.host()) {
             Some(text) => FetchOutcome::Robots { status: 200, body: text.clone().into_bytes().into() },
-            None => FetchOutcome::Status(404),
+            // It may have moved.
+            None => match self.page_answer(url, &Validators::default()) {
+                FetchOutcome::Redirect { status, to } => FetchOutcome::Redirect { status, to },
+                _ => FetchOutcome::Status(404),
+            },
         }
     }
 
