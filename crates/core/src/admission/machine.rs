@@ -25,8 +25,8 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     admission::{
-        Admission, AdmissionMode, AdmissionView, Certificate, CertificateView, Expulsion, ExpulsionView, Gate, KnownExpulsion, MAX_TOLD,
-        NotAdmitted, SignedAdmission,
+        Admission, AdmissionMode, AdmissionView, Certificate, CertificateView, Expulsion, ExpulsionView, Gate, Issuer, KnownExpulsion,
+        MAX_TOLD, NotAdmitted, SignedAdmission,
     },
     ids::{Ticket, WriteId},
     message::{Gossip, Request, Response},
@@ -148,7 +148,7 @@ impl Admissions {
     /// From now on what is said holds. Who is a member no more is told before the gate is shut.
     fn take_effect(&mut self, cx: &mut Context, live: &[AccessPoint]) {
         let before = Arc::clone(&self.gate);
-        let gate = Gate { rule: cx.settings.admission.clone(), expelled: self.expelled() };
+        let gate = Gate { rule: cx.settings.admission.clone(), expelled: self.expelled(), no_inviters: self.no_inviters() };
         if gate != *before {
             self.gate = Arc::new(gate);
         }
@@ -192,6 +192,17 @@ impl Admissions {
             expelled.entry(one.member).or_default().insert(one.issuer, Arc::new(known));
         }
         expelled
+    }
+
+    /// Whom the root made a member without the right to invite, in the newest certificate that it signed for it, and when. These are most of all
+    /// members; only to one that was an inviter before it makes a difference.
+    fn no_inviters(&self) -> BTreeMap<AccessPoint, WallTime> {
+        let stored = self.book.all().filter(|kept| self.book.is_stored(&kept.head.id));
+        let by_root = stored.filter_map(|kept| match &kept.statement {
+            Admission::Certificate(one) if one.issuer == Issuer::Root && !one.may_invite => Some((one.member, one.issued)),
+            _ => None,
+        });
+        by_root.collect()
     }
 
     /// Who is known to be no member, this access point included, and why. Who is not known to have a certificate may yet show one.

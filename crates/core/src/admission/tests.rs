@@ -212,6 +212,31 @@ fn an_inviter_expels_whom_it_invited_and_nobody_else() {
     assert!(!point.excludes(3) && !point.excludes(4) && point.excludes(5));
 }
 
+/// A certificate of the root key that was signed then.
+fn signed_at(issued: u64, member: u32, may_invite: bool, expires: u64) -> SignedAdmission {
+    let Admission::Certificate(one) = certificate(member, Issuer::Root, expires) else { unreachable!() };
+    by_root(&Admission::Certificate(Certificate { issued: WallTime(issued), may_invite, ..one }))
+}
+
+#[test]
+fn who_is_an_inviter_no_more_invites_nobody_and_keeps_whom_it_has_invited() {
+    let mut point = Point::new(1, &[2, 3]);
+    let invited_at = |issued: u64, member: u32| {
+        let Admission::Certificate(one) = certificate(member, Issuer::Inviter(who(2)), END) else { unreachable!() };
+        // The inviter holds on to the certificate by which it was one.
+        by_inviter(2, &Admission::Certificate(Certificate { issued: WallTime(issued), ..one }))
+    };
+    point.hear(&[invited(2), invited_at(1_500, 3), invited_at(2_500, 4)]);
+    assert!(!point.excludes(3) && !point.excludes(4));
+    assert_eq!(point.give(signed_at(2_000, 2, false, END)), Ok(who(2)), "it is demoted");
+    assert!(!point.excludes(2) && !point.excludes(3), "it is a member still, and so is whom it invited before");
+    assert!(point.excludes(4) && !point.lets_in(5, &invited_at(2_500, 5)), "what it signed after that is void");
+    let why = point.cx.excluded[&who(4)].to_string();
+    assert!(why.contains("has been no inviter since"), "{why}");
+    point.hear(&[signed_at(3_000, 2, true, END)]);
+    assert!(!point.excludes(4), "it is one again");
+}
+
 #[test]
 fn what_the_root_does_not_stand_behind_is_not_kept() {
     let mut point = Point::new(1, &[]);
