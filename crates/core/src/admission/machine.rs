@@ -97,7 +97,8 @@ impl Admissions {
         if let Some(own) = self.own.signed.clone() {
             self.own.wrong = match self.hear_one(cx, own) {
                 Ok((_, member)) if member != cx.me => Some(format!("it is made out to {member}")),
-                heard => heard.err(),
+                Ok(_) => self.own.signed.as_ref().and_then(|own| self.is_replaced(own)),
+                Err(why) => Some(why),
             };
         }
     }
@@ -223,7 +224,7 @@ impl Admissions {
         }
         // Its own operator need not name this access point on the list.
         let own = self.judge(cx, &cx.me, certified.get(&cx.me).map_or(&[], Vec::as_slice)).map(|why| match (why, &self.own.wrong) {
-            (NotAdmitted::NoCertificate, Some(wrong)) => NotAdmitted::BadCertificate(wrong.clone()),
+            (NotAdmitted::NoCertificate | NotAdmitted::Ended(_), Some(wrong)) => NotAdmitted::BadCertificate(wrong.clone()),
             (why, _) => why,
         });
         excluded.extend(own.filter(|why| rule.mode != AdmissionMode::Closed || why.is_expelled()).map(|why| (cx.me, why)));
@@ -246,12 +247,33 @@ impl Admissions {
 impl Admissions {
     /// People gave this access point an expulsion or a certificate, to be told to all.
     pub(crate) fn given(&mut self, cx: &mut Context, number: u64, signed: SignedAdmission) {
-        let outcome = self.hear_one(cx, signed);
+        let outcome = match self.is_replaced(&signed) {
+            Some(why) => Err(why),
+            None => self.hear_one(cx, signed),
+        };
         if let Ok((id, _)) = &outcome {
             self.first_here.insert(*id);
         }
         self.outcomes.note(number, outcome);
         self.store(cx);
+    }
+
+    /// Why a certificate or an expulsion says nothing beside another one that is known here: of two by one issuer about one member the one that
+    /// was signed later counts, also if it ends sooner.
+    pub(crate) fn is_replaced(&self, signed: &SignedAdmission) -> Option<String> {
+        let head = signed.head(&signed.read().ok()?);
+        let known = self.book.get(&head.id).filter(|known| known.head > head)?;
+        Some(match &known.statement {
+            Admission::Certificate(one) => {
+                format!(
+                    "another certificate for this member by {} counts, which was signed later, {}, and ends {}",
+                    one.issuer, one.issued, one.expires
+                )
+            }
+            Admission::Expulsion(one) => {
+                format!("another expulsion of this member by {} counts, which was signed later, {}", one.issuer, one.at)
+            }
+        })
     }
 
     /// What came of it; none if that is not known yet.

@@ -238,6 +238,23 @@ fn who_is_an_inviter_no_more_invites_nobody_and_keeps_whom_it_has_invited() {
 }
 
 #[test]
+fn a_certificate_beside_which_a_later_one_counts_is_refused_with_the_reason() {
+    let wall = Context::of_test(1).now.wall.0;
+    let (short, long) = (signed_at(3_000, 1, true, wall + 5_000), invited(1));
+    let mut point = Point::new(1, &[]);
+    point.hear(std::slice::from_ref(&short));
+    assert!(point.admissions.is_replaced(&short).is_none());
+    let why = point.give(long.clone()).unwrap_err();
+    assert!(why.contains("signed later") && why.contains("ends"), "{why}");
+    // The one that its people gave it at its next start, too.
+    let mut point = Point::waking_at(wall, 1, &[], Some(long), point.disk);
+    assert!(!point.excludes(1), "the other one holds still");
+    point.tick_at(wall + 5_000, 0);
+    let why = point.cx.excluded[&who(1)].to_string();
+    assert!(why.contains("does not count") && why.contains("signed later"), "{why}");
+}
+
+#[test]
 fn what_the_root_does_not_stand_behind_is_not_kept() {
     let mut point = Point::new(1, &[]);
     let unsigned = |mut signed: SignedAdmission| {
