@@ -247,7 +247,7 @@ impl Admissions {
 impl Admissions {
     /// People gave this access point an expulsion or a certificate, to be told to all.
     pub(crate) fn given(&mut self, cx: &mut Context, number: u64, signed: SignedAdmission) {
-        let outcome = match self.is_replaced(&signed) {
+        let outcome = match self.has_no_effect(cx, &signed) {
             Some(why) => Err(why),
             None => self.hear_one(cx, signed),
         };
@@ -274,6 +274,23 @@ impl Admissions {
                 format!("another expulsion of this member by {} counts, which was signed later, {}", one.issuer, one.at)
             }
         })
+    }
+
+    /// Why it would change nothing if this were kept, for whoever means it to.
+    fn has_no_effect(&self, cx: &Context, signed: &SignedAdmission) -> Option<String> {
+        let statement = signed.read().ok()?;
+        let issuer = statement.issuer();
+        if statement.expels() && issuer != Issuer::Root {
+            let mode = cx.settings.admission.mode;
+            if mode != AdmissionMode::Invite {
+                return Some(format!("who is a member does not depend on certificates here (mode {mode}): only the root key expels"));
+            }
+            let member = statement.member();
+            if !self.certificates().any(|one| one.issuer == issuer && one.member == member) {
+                return Some(format!("no certificate for {member} by {issuer} is known here: the root key expels it, or its inviter does"));
+            }
+        }
+        self.is_replaced(signed)
     }
 
     /// What came of it; none if that is not known yet.

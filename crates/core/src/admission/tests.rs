@@ -212,6 +212,29 @@ fn an_inviter_expels_whom_it_invited_and_nobody_else() {
     assert!(!point.excludes(3) && !point.excludes(4) && point.excludes(5));
 }
 
+#[test]
+fn an_expulsion_that_would_change_nothing_is_refused_with_the_reason() {
+    let mut point = Point::new(1, &[]);
+    point.hear(&[invited(2), invited(3), invited_by(3, 4), invited_by(2, 5)]);
+    let by_2 = |member| by_inviter(2, &expulsion(member, Issuer::Inviter(who(2))));
+    for other in [3, 4, 6] {
+        let why = point.give(by_2(other)).unwrap_err();
+        assert!(why.contains("the root key expels it, or its inviter does"), "{why}");
+    }
+    assert_eq!(point.admissions.room().1, 0, "and none is kept");
+    assert_eq!(point.give(by_2(5)), Ok(who(5)));
+    assert!(point.excludes(5));
+    for mode in [AdmissionMode::Open, AdmissionMode::Closed] {
+        let mut point = Point::new(1, &[]);
+        point.hear(&[invited(2), invited_by(2, 5)]);
+        point.cx.settings.admission.mode = mode;
+        let why = point.give(by_2(5)).unwrap_err();
+        assert!(why.contains("only the root key expels"), "{why}");
+        assert_eq!(point.give(by_root(&expulsion(5, Issuer::Root))), Ok(who(5)));
+        assert!(point.excludes(5));
+    }
+}
+
 /// A certificate of the root key that was signed then.
 fn signed_at(issued: u64, member: u32, may_invite: bool, expires: u64) -> SignedAdmission {
     let Admission::Certificate(one) = certificate(member, Issuer::Root, expires) else { unreachable!() };
