@@ -328,7 +328,8 @@ impl World {
         let rtt_us = self.round_trip_us(who, address);
         // Where distances were measured, an answer takes just as long.
         let (trips, service) = if self.latencies.is_some() { (1, 0) } else { (2, SERVICE) };
-        let took = Millis::from(rtt_us / 1000) * trips + service;
+        let slow = if purpose == FetchPurpose::Page { self.slow.get(&address).copied().unwrap_or(0) } else { 0 };
+        let took = Millis::from(rtt_us / 1000) * trips + service + slow;
         let (seen_as, outcome) = match purpose {
             FetchPurpose::Robots => (Purpose::Robots(url.clone()), self.robots_answer(&url)),
             FetchPurpose::Page => (Purpose::Page(url.clone()), self.page_answer(&url, &validators)),

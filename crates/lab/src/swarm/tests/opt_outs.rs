@@ -129,6 +129,34 @@ fn one_no_stops_the_whole_swarm_through_a_partition_a_late_joiner_restarts_and_i
 }
 
 #[test]
+fn a_page_that_is_on_its_way_is_broken_off_when_its_server_says_no() {
+    let mut world = crawling(4);
+    let address = world.web.addresses[&name(6)];
+    world.slow.insert(address, 3 * MINUTE);
+    let last = |world: &World| world.ledger.contacts.iter().rev().find(|contact| contact.address == address).cloned();
+    let is_asked = |world: &World| {
+        last(world).is_some_and(|contact| matches!(contact.purpose, Purpose::Page(_)) && contact.end > world.now().after(2 * MINUTE))
+    };
+    assert!(world.run_until(20 * MINUTE, is_asked), "a page is on its way, and takes minutes");
+    let key = key("s6.test", false, OptOutProof::Txt);
+    world.proofs.insert(key.clone());
+    let by_owner = last(&world).unwrap().by;
+    let other = world.running().into_iter().find(|number| world.member(*number) != by_owner).unwrap();
+    let said = world.now();
+    say(&mut world, other, &key, true, 1);
+    world.run(SOON);
+    let contact = last(&world).unwrap();
+    assert!(contact.end <= said.after(SOON), "it ends {} ms later", contact.end.since(said));
+    world.run(5 * MINUTE);
+    assert_eq!(last(&world).unwrap().begin, contact.begin, "and nothing is asked after it");
+    // The opt-out is withdrawn: the page is asked for again.
+    world.proofs.clear();
+    world.slow.clear();
+    say(&mut world, other, &key, false, 2);
+    assert!(world.run_until(20 * MINUTE, |world| last(world).unwrap().begin > contact.begin), "its crawl goes on");
+}
+
+#[test]
 fn a_member_that_makes_opt_outs_up_holds_nobody_up_for_long() {
     let shape = TableShape { hosts: 16, hosts_per_subnet: 2, pages: 12, shared: 0 };
     let (mut world, truth) = swarm(5, &[5, 25, 50, 75], &shape, settings(8));
