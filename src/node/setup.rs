@@ -71,8 +71,8 @@ pub fn scope(config: &Config) -> Scope {
     }
 }
 
-/// Which addresses may be contacted. Without a contact these are the laboratory's only, whatever seeds and links lead to: the configuration as it
-/// is read does not say where names and pages will lead.
+/// Which addresses may be contacted. Without a contact these are the laboratory's only, whatever seeds and links lead to: the configuration
+/// as it is read does not say where names and pages will lead.
 pub fn policy(config: &Config) -> AddressPolicy {
     let is_anonymous = config.contact.is_none();
     let laboratories = || config.crawl.laboratories().collect();

@@ -66,8 +66,8 @@ pub enum AddressError {
     /// In an IPv6 network of the access point, where its neighbours are that a router's firewall protects from everybody else.
     #[error("an address in the IPv6 network of this machine")]
     OwnNetwork,
-    /// Not one that the operator opened, and none of the others may be contacted: no contact is configured at which its operator could ask who
-    /// is asking.
+    /// Not one that the operator opened, and none of the others may be contacted: no contact is configured at which people could ask who is
+    /// asking.
     #[error("an address that is not opened, and no contact is configured")]
     NoContact,
 }

@@ -1,9 +1,9 @@
 //! Certificates and expulsions of members, signed offline by the swarm's root key, or by a member that the root made an inviter.
 //!
 //! A chain has at most two links: the root certifies members and inviters, an inviter certifies members. Expulsions hold for ever: the root
-//! expels anybody, an inviter those whom it invited. What an expelled member certified is void, too: inviters answer for whom they invited. An
-//! inviter is none any more when the root certifies it anew without that right: whom it invited before stays, and what it signs after that (by
-//! the time in it) is void.
+//! expels anybody, an inviter those whom it invited. What an expelled member certified is void, too: inviters answer for whom they invited.
+//! An inviter is none any more when the root certifies it anew without that right: whom it invited before stays, and what it signs after
+//! that (by the time in it) is void.
 //! Whoever holds this is judged by [`Gate::judge`], at a connection's beginning, and again whenever the statements change.
 
 use super::{

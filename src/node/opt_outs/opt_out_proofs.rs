@@ -121,8 +121,8 @@ fn judge(found: &[Found]) -> ProofLook {
     }
 }
 
-/// Asks one port, and once more where that leads to, if it is the same path of the same domain at the same address: sites whose server leads
-/// `example.org` to `www.example.org` with all it has. None if the port may not be asked.
+/// Asks one port, and once more where that leads to, if it is the same path of the same domain at the same address: a server may lead all
+/// of `example.org` to `www.example.org`. None if the port may not be asked.
 async fn ask(web: &WebClients, log: Option<&RequestNotes>, url: PageUrl, address: IpAddr) -> Option<Found> {
     let outcome = fetch(web, log, &url, address).await;
     match &outcome {

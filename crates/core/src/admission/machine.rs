@@ -195,8 +195,8 @@ impl Admissions {
         expelled
     }
 
-    /// Whom the root made a member without the right to invite, in the newest certificate that it signed for it, and when. These are most of all
-    /// members; only to one that was an inviter before it makes a difference.
+    /// Whom the root made a member without the right to invite, in the newest certificate that it signed for it, and when. These are most of
+    /// all members; only to one that was an inviter before it makes a difference.
     fn no_inviters(&self) -> BTreeMap<AccessPoint, WallTime> {
         let stored = self.book.all().filter(|kept| self.book.is_stored(&kept.head.id));
         let by_root = stored.filter_map(|kept| match &kept.statement {
@@ -258,8 +258,8 @@ impl Admissions {
         self.store(cx);
     }
 
-    /// Why a certificate or an expulsion says nothing beside another one that is known here: of two by one issuer about one member the one that
-    /// was signed later counts, also if it ends sooner.
+    /// Why a certificate or an expulsion says nothing beside another one that is known here: of two by one issuer about one member the one
+    /// that was signed later counts, also if it ends sooner.
     pub(crate) fn is_replaced(&self, signed: &SignedAdmission) -> Option<String> {
         let head = signed.head(&signed.read().ok()?);
         let known = self.book.get(&head.id).filter(|known| known.head > head)?;

@@ -115,8 +115,8 @@ impl Crawl {
         }
     }
 
-    /// Other opt-outs are in force: what is under way at a server that wants no requests is broken off. A large page, or one that comes slowly,
-    /// would go on for as long as a request may take.
+    /// Other opt-outs are in force: what is under way at a server that wants no requests is broken off. A large page, or one that comes
+    /// slowly, would go on for as long as a request may take.
     pub(crate) fn break_off(&self, cx: &mut Context) {
         let covered = |address: IpAddr, host: &Host| {
             let asked = self.sites.get(host).map(|site| site.asked_host(cx.now.wall));

@@ -80,8 +80,8 @@ fn refused(name: &str, why: AddressError) -> NeverContacted {
         }
         AddressError::NoContact => (
             format!(
-                "This access point sends no request to {name}: it has no contact, so it asks no servers but those in crawl.allow_ranges. Set \
-                 contact in the configuration, so that whoever runs the server can reach you."
+                "This access point sends no request to {name}: it has no contact, so it asks no servers but those in crawl.allow_ranges. \
+                 Set contact in the configuration, so that whoever runs the server can reach you."
             ),
             false,
         ),

@@ -240,8 +240,11 @@ fn a_robots_txt_that_moved_to_a_host_that_is_opted_out_ends_the_run_here_and_at_
     world.seed(named_by, urls(&["http://a.test/more", "http://b.test/more"]));
     assert!(world.run_until(10 * MINUTE, |world| refused(world, 2)), "{:?}", records(&world));
     let asked = |what: &str| {
-        let of = |contact: &&crate::swarm::ledger::Contact| matches!(&contact.purpose, Purpose::Robots(url) | Purpose::Page(url) if url.as_str().starts_with(what));
-        world.ledger.contacts.iter().filter(of).count()
+        let urls = world.ledger.contacts.iter().filter_map(|contact| match &contact.purpose {
+            Purpose::Robots(url) | Purpose::Page(url) => Some(url),
+            _ => None,
+        });
+        urls.filter(|url| url.as_str().starts_with(what)).count()
     };
     assert_eq!((asked("http://www."), asked("http://a.test/"), asked("http://b.test/")), (0, 1, 1), "robots.txt of each, once");
 }
