@@ -39,7 +39,8 @@ pub const EXAMPLES: &str = "Examples:\n  \
     nearcrawl swarm invite --key ROOT.key 12D3KooW… --inviter\n  \
     nearcrawl swarm join invitation.txt\n  \
     nearcrawl swarm members\n  \
-    nearcrawl swarm expel 12D3KooW… --key ROOT.key --reason leaked\n\n\
+    nearcrawl swarm expel 12D3KooW… --key ROOT.key --reason leaked --out out.txt\n  \
+    nearcrawl swarm tell out.txt\n\n\
     With `mode = \"invite\"` in section [admission] only who has a certificate is a member. The root key signs certificates; keep it on no machine that runs a daemon.";
 
 /// Shown under `swarm init --help`.
@@ -68,8 +69,18 @@ const MEMBERS_EXAMPLES: &str = "Examples:\n  \
 
 /// Shown under `swarm expel --help`.
 const EXPEL_EXAMPLES: &str = "Examples:\n  \
-    nearcrawl swarm expel 12D3KooW… --key ROOT.key --reason leaked\n\n\
-    It holds for ever: who is to come back needs a new key. The root key expels anybody, with all whom it invited; an inviter expels whom it invited itself. Any running member tells all others.";
+    nearcrawl swarm expel 12D3KooW… --key ROOT.key --reason leaked --out out.txt\n  \
+    nearcrawl swarm expel 12D3KooW… --key /var/lib/nearcrawl/key --reason left\n\n\
+    The root key expels anybody, with all whom it invited, and for ever: who is to come back needs a new key. With --out it is signed where the root key is, \
+    and `swarm tell` gives it to a running member, which tells all others. An inviter takes back what it signed itself (mode \"invite\"): who has a \
+    certificate by another inviter, or by the root key, stays a member.";
+
+/// Shown under `swarm tell --help`.
+const TELL_EXAMPLES: &str = "Examples:\n  \
+    nearcrawl swarm tell out.txt\n  \
+    nearcrawl swarm tell nearcrawl-admission-1:2rFB…\n\n\
+    The running member stores it and tells all others. So an expulsion that `swarm expel --out` signed takes effect, and a certificate by which an inviter is \
+    none any more (`swarm invite` without --inviter).";
 
 /// The commands about who is a member.
 #[derive(Subcommand, Clone, Debug)]
@@ -89,6 +100,9 @@ pub enum SwarmCommand {
     /// Expel a member, with all whom it invited
     #[command(after_help = EXPEL_EXAMPLES)]
     Expel(ExpelArgs),
+    /// Give an expulsion or a certificate to a running member
+    #[command(after_help = TELL_EXAMPLES)]
+    Tell(TellArgs),
 }
 
 /// The arguments of `swarm init`.
@@ -162,6 +176,19 @@ pub struct ExpelArgs {
     /// Why: it is told to all
     #[arg(long, value_name = "TEXT")]
     reason: String,
+    /// Write it there and ask no daemon; `swarm tell` gives it to one
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+/// The arguments of `swarm tell`.
+#[derive(Args, Clone, Debug)]
+pub struct TellArgs {
+    /// What was signed, or a file with it
+    #[arg(value_name = "FILE|TEXT")]
+    statement: String,
     #[command(flatten)]
     api: ApiArgs,
 }
@@ -187,6 +214,18 @@ struct InvitationView {
     written: Option<PathBuf>,
 }
 
+/// The answer of `swarm expel --out FILE --json`.
+#[derive(Serialize)]
+struct SignedExpulsionView {
+    swarm: RootKey,
+    access_point: AccessPoint,
+    expelled_by: Option<AccessPoint>,
+    expelled_at: WallTime,
+    reason_text: String,
+    statement: String,
+    written: PathBuf,
+}
+
 /// Carries a command about who is a member out.
 pub async fn swarm(command: SwarmCommand, style: Style) -> Result<String, CommandError> {
     match command {
@@ -198,6 +237,7 @@ pub async fn swarm(command: SwarmCommand, style: Style) -> Result<String, Comman
             if api.json { json(&view) } else { Ok(listed(&view, style)) }
         }
         SwarmCommand::Expel(args) => expel(&args).await,
+        SwarmCommand::Tell(args) => tell(&args).await,
     }
 }
 
@@ -369,13 +409,30 @@ fn day(at: WallTime) -> String {
     at.to_string().chars().take(10).collect()
 }
 
+/// What was signed, as it was typed, or in a file.
+fn signed(text: &str) -> Result<SignedAdmission, CommandError> {
+    match text.trim() {
+        text if text.starts_with(TEXT_HEAD) => text.parse::<SignedAdmission>().map_err(wrong),
+        text => admission_files::read_certificate(Path::new(text)).map_err(|why| of_file(Path::new(text), &why)),
+    }
+}
+
+/// Why a certificate does not replace the one in this file: of two by one issuer members go by that which was signed later.
+fn is_replaced(path: &Path, certificate: &Certificate) -> Option<String> {
+    let Ok(Admission::Certificate(there)) = admission_files::read_certificate(path).ok()?.read() else { return None };
+    let same = (there.swarm, there.issuer, there.member) == (certificate.swarm, certificate.issuer, certificate.member);
+    (same && there.issued > certificate.issued).then(|| {
+        format!(
+            "{} holds one by the same issuer that was signed later, {}: members go by that, until {}",
+            path.display(),
+            there.issued,
+            there.expires
+        )
+    })
+}
+
 fn join(args: &JoinArgs) -> Result<String, CommandError> {
-    let text = args.certificate.trim();
-    let signed = if text.starts_with(TEXT_HEAD) {
-        text.parse::<SignedAdmission>().map_err(wrong)?
-    } else {
-        admission_files::read_certificate(Path::new(text)).map_err(|why| of_file(Path::new(text), &why))?
-    };
+    let signed = signed(&args.certificate)?;
     let config = args.config.load()?;
     let rule = &config.admission.rule;
     let root = rule.swarm.map_or_else(|| signed.read().map(|statement| statement.swarm()), Ok).map_err(wrong)?;
@@ -395,6 +452,9 @@ fn join(args: &JoinArgs) -> Result<String, CommandError> {
         return Err(CommandError::new(Exit::Data, format!("the certificate ended {}: ask for another one", certificate.expires)));
     }
     let path = admission_files::certificate_path(&config);
+    if let Some(why) = is_replaced(&path, &certificate) {
+        return Err(CommandError::new(Exit::Data, why).hint("ask for one that is signed now"));
+    }
     admission_files::write_certificate(&path, &signed).map_err(|why| of_file(&path, &why))?;
     if args.json {
         return json(&invitation(&certificate, &signed, Some(path)));
@@ -414,13 +474,56 @@ async fn expel(args: &ExpelArgs) -> Result<String, CommandError> {
     let (member, signatory) = (member(&args.member)?, Signatory::of(&args.sign)?);
     let at = clock::now().wall;
     let (swarm, issuer, reason) = (signatory.swarm(), signatory.issuer(), args.reason.clone());
-    let signed = signatory.sign(&Admission::Expulsion(Expulsion { swarm, issuer, member, serial: at.0, at, reason }))?;
+    let expulsion = Expulsion { swarm, issuer, member, serial: at.0, at, reason };
+    let signed = signatory.sign(&Admission::Expulsion(expulsion.clone()))?;
+    match &args.out {
+        Some(out) => written(&expulsion, &signed, out, args.api.json),
+        None => give(&signed, &args.api).await,
+    }
+}
+
+/// An expulsion is kept in a file until somebody gives it to a member.
+fn written(expulsion: &Expulsion, signed: &SignedAdmission, out: &Path, is_json: bool) -> Result<String, CommandError> {
+    admission_files::write_certificate(out, signed).map_err(|why| of_file(out, &why))?;
+    let Expulsion { swarm, issuer, member, at, reason, .. } = expulsion.clone();
+    if is_json {
+        let (expelled_by, statement, written) = (issuer.inviter(), signed.to_string(), out.to_owned());
+        return json(&SignedExpulsionView {
+            swarm,
+            access_point: member,
+            expelled_by,
+            expelled_at: at,
+            reason_text: reason,
+            statement,
+            written,
+        });
+    }
+    let out = out.display();
+    Ok(format!(
+        "the expulsion of {member} by {issuer} is signed, and in {out}\n  nobody knows of it yet; where a member runs: nearcrawl swarm tell {out}\n"
+    ))
+}
+
+async fn tell(args: &TellArgs) -> Result<String, CommandError> {
+    give(&signed(&args.statement)?, &args.api).await
+}
+
+/// Gives a daemon what was signed, and says what came of it.
+async fn give(signed: &SignedAdmission, api: &ApiArgs) -> Result<String, CommandError> {
     let body = AdmissionBody { statement: signed.to_string() };
-    let view: TakenInView = ApiClient::new(&args.api)?.post("/api/admission", &body).await?;
-    if args.api.json {
+    let view: TakenInView = ApiClient::new(api)?.post("/api/admission", &body).await?;
+    if api.json {
         return json(&view);
     }
-    Ok(format!("{member} is expelled by {issuer}; all members hear of it now\n"))
+    Ok(match signed.read().map_err(wrong)? {
+        Admission::Certificate(one) => format!("{}\n  all members hear of it now\n", said(&one)),
+        Admission::Expulsion(Expulsion { member, issuer: Issuer::Root, .. }) => {
+            format!("{member} is expelled by the root key; all members hear of it now\n")
+        }
+        Admission::Expulsion(Expulsion { member, issuer, .. }) => format!(
+            "{member} is expelled by {issuer}; all members hear of it now\n  with a certificate by another inviter, or by the root key, it stays a member\n"
+        ),
+    })
 }
 
 fn listed(view: &AdmissionView, style: Style) -> String {
@@ -468,6 +571,63 @@ fn expelled(one: &ExpulsionView) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn type_in(line: &str) -> SwarmCommand {
+        #[derive(clap::Parser)]
+        struct Typed {
+            #[command(subcommand)]
+            command: SwarmCommand,
+        }
+        <Typed as clap::Parser>::try_parse_from(["nearcrawl"].into_iter().chain(line.split(' '))).unwrap().command
+    }
+
+    async fn run(line: &str) -> Result<String, CommandError> {
+        swarm(type_in(line), Style::Plain).await
+    }
+
+    #[tokio::test]
+    async fn an_expulsion_is_signed_without_a_daemon_and_a_file_holds_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        run(&format!("init --out {}", path("ROOT.key"))).await.unwrap();
+        let member = AccessPoint([7; 32]);
+        let told = run(&format!("expel {member} --key {} --reason leaked --out {}", path("ROOT.key"), path("out.txt"))).await.unwrap();
+        assert!(told.contains("nobody knows of it yet") && told.contains("nearcrawl swarm tell"), "{told}");
+        let expulsion = signed(&path("out.txt")).unwrap().read().unwrap();
+        assert!(expulsion.expels() && expulsion.member() == member && expulsion.issuer() == Issuer::Root);
+        // The API that is asked does not answer: it is what `tell` speaks to.
+        let failure = run(&format!("tell {} --api http://127.0.0.1:9", path("out.txt"))).await.unwrap_err();
+        assert_eq!(failure.exit, Exit::Unavailable, "{failure}");
+    }
+
+    #[tokio::test]
+    async fn a_certificate_that_was_signed_before_the_one_that_is_there_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        std::fs::write(path("node.toml"), format!("contact = \"me@museum.ke\"\nstate_dir = {:?}\n", directory.path().join("state")))
+            .unwrap();
+        let config = crate::node::config::Config::load(Some(Path::new(&path("node.toml")))).unwrap();
+        let me = node::init(&config).unwrap().access_point;
+        let key = SigningKey::from_bytes(&[9; 32]);
+        let certificate = |issued: u64, expires: u64| Certificate {
+            swarm: RootKey(key.verifying_key().to_bytes()),
+            issuer: Issuer::Root,
+            member: me,
+            may_invite: false,
+            issued: WallTime(issued),
+            expires: WallTime(expires),
+            label: String::new(),
+        };
+        let now = clock::now().wall.0;
+        for (name, one) in [("short", certificate(now - 1_000, now + DAY)), ("long", certificate(now - 2_000, now + 90 * DAY))] {
+            let signed = SignedAdmission::by_root(&Admission::Certificate(one), &key).unwrap();
+            admission_files::write_certificate(Path::new(&path(name)), &signed).unwrap();
+        }
+        run(&format!("join {} --config {}", path("long"), path("node.toml"))).await.unwrap();
+        run(&format!("join {} --config {}", path("short"), path("node.toml"))).await.unwrap();
+        let failure = run(&format!("join {} --config {}", path("long"), path("node.toml"))).await.unwrap_err();
+        assert!(failure.exit == Exit::Data && failure.message.contains("signed later"), "{failure}");
+    }
 
     #[test]
     fn lengths_are_seconds_to_years() {

@@ -495,6 +495,9 @@ impl Daemon {
             Ok(Admission::Expulsion(_)) => return tracing::error!("SIGHUP: an expulsion is no certificate, and the one before is shown"),
             Err(why) => return tracing::error!("SIGHUP: the certificate does not count, and the one before is shown: {why}"),
         };
+        if let Some(why) = self.crawler.view().replaced_certificate(&signed) {
+            return tracing::error!("SIGHUP: the certificate does not count, and the one before is shown: {why}");
+        }
         tracing::info!("SIGHUP: another certificate is shown to members from now on, until {}", certificate.expires);
         self.identity.certificate = Some(signed.clone());
         self.executor.tell(SwarmCommand::Show(Box::new(signed.clone())));

@@ -71,10 +71,14 @@ pub fn scope(config: &Config) -> Scope {
     }
 }
 
-/// Which addresses may be contacted.
+/// Which addresses may be contacted. Without a contact these are the laboratory's only, whatever seeds and links lead to: the configuration
+/// as it is read does not say where names and pages will lead.
 pub fn policy(config: &Config) -> AddressPolicy {
+    let is_anonymous = config.contact.is_none();
+    let laboratories = || config.crawl.laboratories().collect();
     AddressPolicy {
-        allowed: config.crawl.allow_ranges.clone(),
+        allowed: if is_anonymous { laboratories() } else { config.crawl.allow_ranges.clone() },
+        only_allowed: is_anonymous,
         denied: config.crawl.deny_ranges.clone().into(),
         own: own_addresses(config),
         seen_at: SeenAt::default(),
@@ -132,7 +136,8 @@ pub fn web_clients(config: &Config, key: FingerprintKey) -> Result<WebClients, N
     let prober = Prober::new(source_address, Arc::clone(&policy), ProbeTimeouts::default(), &user_agent)?;
     Ok(WebClients {
         prober: prober.counted_by(fetcher.wire()),
-        resolver: Resolver::counted_by(resolver, policy, fetcher.wire())?,
+        // Names are looked up for the whole swarm, and others may contact what they lead to.
+        resolver: Resolver::counted_by(resolver, AddressPolicy { only_allowed: false, ..policy.as_ref().clone() }, fetcher.wire())?,
         fetcher,
         denied,
         seen_at,
@@ -312,4 +317,56 @@ pub fn crawler(
         certificate: identity.certificate.clone(),
     };
     Crawler::new(identity, settings, hierarchy, now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nearcrawl_model::{
+        fetch::{FetchError, FetchOrder, FetchOutcome, FetchPurpose, ProbeKind, ProbeTarget},
+        url::PageUrl,
+    };
+    use std::{net::SocketAddr, path::Path};
+
+    const LABORATORIES: [&str; 2] = ["[scope]\nhosts = [\"127.41.0.99\"]\n", "[scope]\nopen = true\n[dns]\nservers = [\"127.0.0.53\"]\n"];
+
+    /// What a fetch and both kinds of probe of this address fail with.
+    async fn failures(clients: &WebClients, address: &str) -> [Option<FetchError>; 3] {
+        let url = PageUrl::parse(&format!("http://{address}/")).unwrap();
+        let address = SocketAddr::new(address.parse().unwrap(), 80);
+        let target = ProbeTarget { address, host: url.host(), secure: false };
+        let probe = async |kind| clients.prober.probe(&target, kind).await.rtt_us.err();
+        let order = FetchOrder {
+            url,
+            address: address.ip(),
+            purpose: FetchPurpose::Robots,
+            validators: Default::default(),
+            front: false,
+            evaluate: false,
+            reason: Default::default(),
+        };
+        let fetched = match clients.fetcher.fetch(order).await.outcome {
+            FetchOutcome::Failed(failure) => Some(failure),
+            _ => None,
+        };
+        [fetched, probe(ProbeKind::Tcp).await, probe(ProbeKind::HttpHead).await]
+    }
+
+    #[tokio::test]
+    async fn without_a_contact_no_socket_is_opened_to_a_public_server() {
+        for laboratory in LABORATORIES {
+            let text = format!("[crawl]\nmin_delay = \"0s\"\nallow_ranges = [\"127.0.0.0/8\", \"2a00:1:2:3::/64\"]\n{laboratory}");
+            let config = Config::parse(&text, Path::new("node.toml")).unwrap();
+            assert_eq!(config.ready_to_run(), Ok(()), "it looks like a laboratory");
+            assert!(config.warnings().is_empty(), "{:?}", config.warnings());
+            let clients = web_clients(&config, FingerprintKey([7; 16])).unwrap();
+            assert_eq!(failures(&clients, "1.1.1.1").await, [Some(FetchError::ForbiddenAddress); 3]);
+            assert_eq!(policy(&config).check_ip("127.41.0.99".parse().unwrap()), Ok(()));
+            let shared = policy(&config).check_ip("2a00:1:2:3::9".parse().unwrap());
+            assert!(shared.is_err(), "a network that a data centre's customers share is no laboratory");
+            let known = Config::parse(&format!("contact = \"me@museum.ke\"\n{text}"), Path::new("node.toml")).unwrap();
+            assert!(known.warnings().iter().any(|warning| warning.contains("below the pauses")), "public servers may be asked");
+            assert_eq!(policy(&known).check_ip("1.1.1.1".parse().unwrap()), Ok(()));
+        }
+    }
 }

@@ -66,6 +66,10 @@ pub enum AddressError {
     /// In an IPv6 network of the access point, where its neighbours are that a router's firewall protects from everybody else.
     #[error("an address in the IPv6 network of this machine")]
     OwnNetwork,
+    /// Not one that the operator opened, and none of the others may be contacted: no contact is configured at which people could ask who is
+    /// asking.
+    #[error("an address that is not opened, and no contact is configured")]
+    NoContact,
 }
 
 impl AddressError {
@@ -87,6 +91,7 @@ impl AddressError {
             AddressError::Denied => "denied",
             AddressError::Own => "own",
             AddressError::OwnNetwork => "own-network",
+            AddressError::NoContact => "no-contact",
             AddressError::Port(_) => "port",
         }
     }
@@ -165,6 +170,8 @@ impl Eq for SeenAt {}
 pub struct AddressPolicy {
     /// Special ranges that the operator opens (a laboratory's loopback, a campus). Each opens only itself.
     pub allowed: Vec<IpNetwork>,
+    /// Whether no other address may be contacted: those who run the servers there could not reach the operator.
+    pub only_allowed: bool,
     /// Ranges that the operator denies; wins over `allowed`.
     pub denied: DeniedRanges,
     /// The access point's own addresses, exactly; wins over `allowed`. The rest of the /64 of one of IPv6 is refused unless it is allowed.
@@ -210,6 +217,7 @@ impl Default for AddressPolicy {
     fn default() -> Self {
         AddressPolicy {
             allowed: Vec::new(),
+            only_allowed: false,
             denied: DeniedRanges::default(),
             own: Vec::new(),
             seen_at: SeenAt::default(),
@@ -243,6 +251,7 @@ impl AddressPolicy {
         match faces().find_map(special) {
             Some(refusal) => Err(refusal),
             None if self.is_near(address) => Err(AddressError::OwnNetwork),
+            None if self.only_allowed => Err(AddressError::NoContact),
             None => Ok(()),
         }
     }

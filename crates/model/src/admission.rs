@@ -2,6 +2,8 @@
 //!
 //! A chain has at most two links: the root certifies members and inviters, an inviter certifies members. Expulsions hold for ever: the root
 //! expels anybody, an inviter those whom it invited. What an expelled member certified is void, too: inviters answer for whom they invited.
+//! An inviter is none any more when the root certifies it anew without that right: whom it invited before stays, and what it signs after
+//! that (by the time in it) is void.
 //! Whoever holds this is judged by [`Gate::judge`], at a connection's beginning, and again whenever the statements change.
 
 use super::{
@@ -513,6 +515,8 @@ pub struct Gate {
     pub rule: AdmissionRule,
     /// The expulsions.
     pub expelled: Expelled,
+    /// Who may invite nobody by its newest certificate of the root key, and when that was signed: what it certified after that is void.
+    pub no_inviters: BTreeMap<AccessPoint, WallTime>,
 }
 
 impl Gate {
@@ -580,6 +584,9 @@ impl Gate {
             }
             if let Err(NotAdmitted::Expelled { reason, by }) = self.judge_expelled(&inviter) {
                 return Err(NotAdmitted::WithInviter { inviter, reason, by });
+            }
+            if let Some(since) = self.no_inviters.get(&inviter).filter(|since| **since < certificate.issued) {
+                return Err(NotAdmitted::BadCertificate(format!("{} has been no inviter since {since}", inviter.short())));
             }
         }
         if certificate.expires <= now { Err(NotAdmitted::Ended(certificate.expires)) } else { Ok(()) }
@@ -763,7 +770,7 @@ mod tests {
     #[test]
     fn a_closed_swarm_has_its_list_and_an_open_one_everybody_but_the_expelled() {
         let rule = AdmissionRule { mode: AdmissionMode::Closed, swarm: None, members: BTreeSet::from([who(1)]) };
-        let closed = Gate { rule, expelled: Expelled::new() };
+        let closed = Gate { rule, ..Gate::default() };
         assert_eq!(closed.judge_shown(&who(1), None, WallTime(5)), Ok(()));
         assert_eq!(closed.judge_shown(&who(2), Some(&by_root(2, false)), WallTime(5)), Err(NotAdmitted::NotListed));
         let mut open = gate(&[expulsion(1, Issuer::Root)]);

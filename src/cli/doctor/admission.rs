@@ -4,7 +4,7 @@ use super::finding::{Finding, State};
 use crate::node::{StartChecks, config::Config};
 use nearcrawl_model::{
     access_point::AccessPoint,
-    admission::{Admission, AdmissionMode, Certificate, SignedAdmission},
+    admission::{Admission, AdmissionMode, AdmissionView, Certificate, CertificateView, SignedAdmission},
     time::WallTime,
 };
 
@@ -15,13 +15,46 @@ const DAY: u64 = 86_400_000;
 /// A certificate that ends within this time is soon to be replaced.
 const SOON: u64 = 30 * DAY;
 
-/// Who we are, and by which certificate.
-pub(super) fn admission(config: &Config, checked: Option<&StartChecks>, now: WallTime) -> Finding {
+/// Who we are, and by which certificate; `known` is what a daemon that runs has been told of.
+pub(super) fn admission(config: &Config, checked: Option<&StartChecks>, known: Option<&AdmissionView>, now: WallTime) -> Finding {
     let Some(checked) = checked else {
         return Finding::new(CHECK, State::NotChecked, "the certificate is looked at when the configuration has no mistakes")
             .by("admission.mode");
     };
-    judge(config, checked.access_point(), checked.certificate(), now)
+    let in_file = judge(config, checked.access_point(), checked.certificate(), now);
+    // The file is not all: the swarm may know of an expulsion, or of a certificate that was signed later.
+    let by_daemon = known.and_then(|known| judge_known(checked.certificate().filter(|_| invites(config)), known, now));
+    by_daemon.filter(|_| in_file.state != State::Failed).unwrap_or(in_file)
+}
+
+fn invites(config: &Config) -> bool {
+    config.admission.rule.mode == AdmissionMode::Invite
+}
+
+/// What is wrong that a daemon that runs knows of.
+fn judge_known(certificate: Option<&SignedAdmission>, known: &AdmissionView, now: WallTime) -> Option<Finding> {
+    let ask = "ask who signed it for one that is signed now (nearcrawl swarm invite), and take that in with nearcrawl swarm join";
+    let in_file = certificate.and_then(|signed| signed.read().ok()).and_then(|statement| match statement {
+        Admission::Certificate(one) => Some(one),
+        Admission::Expulsion(_) => None,
+    });
+    let later = in_file.as_ref().and_then(|one| {
+        let same = |known: &&CertificateView| known.access_point == one.member && known.invited_by == one.issuer.inviter();
+        known.certificates.iter().filter(same).find(|known| known.issued_at > one.issued && known.expires_at < one.expires)
+    });
+    let superseded = later.zip(in_file.as_ref()).map(|(later, one)| {
+        let state = if later.expires_at <= now { State::Failed } else { State::Warning };
+        let found = format!(
+            "the certificate in the state directory, signed by {}, does not count: the swarm knows of one that was signed later, {}, and ends {}",
+            one.issuer, later.issued_at, later.expires_at
+        );
+        Finding::new(CHECK, state, found).by("admission.swarm").remedy(ask)
+    });
+    let refused = || {
+        let why = known.refused_text.as_ref()?;
+        Some(Finding::new(CHECK, State::Failed, format!("the daemon is no member: {why}")).by("admission.mode"))
+    };
+    superseded.or_else(refused)
 }
 
 fn judge(config: &Config, me: Option<AccessPoint>, certificate: Option<&SignedAdmission>, now: WallTime) -> Finding {
@@ -138,6 +171,40 @@ mod tests {
         let elsewhere = config(&format!("mode = \"invite\"\nswarm = \"{}\"\n", RootKey([7; 32])));
         let finding = judge(&elsewhere, Some(me), Some(&certificate(me, 90)), NOW);
         assert!(finding.state == State::Failed && finding.found_text.contains("it is of swarm"), "{finding:?}");
+    }
+
+    #[test]
+    fn a_certificate_that_the_swarm_has_a_later_one_for_does_not_count_and_what_the_daemon_says_is_told() {
+        let me = AccessPoint([3; 32]);
+        let swarm = RootKey(root().verifying_key().to_bytes());
+        let later = |issued_at: u64, expires_at: u64, invited_by| AdmissionView {
+            mode: AdmissionMode::Invite,
+            swarm: Some(swarm),
+            refused_text: None,
+            certificates: vec![CertificateView {
+                access_point: me,
+                label: String::new(),
+                may_invite: false,
+                invited_by,
+                issued_at: WallTime(issued_at),
+                expires_at: WallTime(expires_at),
+                alive: true,
+                refused_text: None,
+            }],
+            expulsions: Vec::new(),
+        };
+        let in_file = certificate(me, 90);
+        let of = |known: &AdmissionView| judge_known(Some(&in_file), known, NOW);
+        for (end, state) in [(NOW.0 + DAY, State::Warning), (NOW.0 - DAY, State::Failed)] {
+            let finding = of(&later(NOW.0 - 2 * DAY, end, None)).expect("it does not count");
+            assert!(finding.state == state && finding.found_text.contains("signed later"), "{finding:?}");
+        }
+        assert!(of(&later(NOW.0 - 2 * DAY, NOW.0 + 900 * DAY, None)).is_none(), "the other one holds longer");
+        assert!(of(&later(NOW.0 - 90 * DAY, NOW.0 + DAY, None)).is_none(), "the other one was signed before");
+        assert!(of(&later(NOW.0 - 2 * DAY, NOW.0 + DAY, Some(AccessPoint([4; 32])))).is_none(), "by another issuer");
+        let expelled = AdmissionView { refused_text: Some("expelled: leaked (by the root key)".to_owned()), ..later(1, 2, None) };
+        let finding = of(&expelled).expect("it is no member");
+        assert!(finding.state == State::Failed && finding.found_text.contains("expelled: leaked"), "{finding:?}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use nearcrawl_model::{
     url::Host,
     view::{StatusView, counted},
 };
+use serde::de::DeserializeOwned;
 use std::{path::Path, time::Duration};
 
 /// Less free disk than this is soon full.
@@ -64,10 +65,11 @@ pub(super) fn intent(config: &Config) -> Vec<String> {
 
 /// Everything that is looked at.
 pub(super) async fn all(config: &Config) -> Vec<Finding> {
-    let (status, checked) = (status(config).await, StartChecks::of(config));
+    let (status, checked) = (told_by_daemon::<StatusView>(config, "/api/status").await, StartChecks::of(config));
     let mut findings = vec![started(config, &checked), contact(config)];
     let checked = checked.ok();
-    findings.push(admission(config, checked.as_ref(), clock::now().wall));
+    let known = if status.is_some() { told_by_daemon(config, "/api/admission").await } else { None };
+    findings.push(admission(config, checked.as_ref(), known.as_ref(), clock::now().wall));
     findings.push(status.as_ref().map_or_else(
         || {
             Finding::new("daemon", State::NotChecked, "no daemon answers on this machine")
@@ -120,9 +122,9 @@ fn contact(config: &Config) -> Finding {
 }
 
 /// What the daemon that runs says of itself; none if there is none.
-async fn status(config: &Config) -> Option<StatusView> {
+async fn told_by_daemon<T: DeserializeOwned>(config: &Config, route: &str) -> Option<T> {
     let api = ApiClient::new(&ApiArgs { api: Some(format!("http://{}", config.api.listen?)), json: false }).ok()?;
-    api.get("/api/status", &[]).await.ok()
+    api.get(route, &[]).await.ok()
 }
 
 /// The same in a sentence.

@@ -323,7 +323,8 @@ impl Config {
             );
         }
         let usual = CrawlConfig::default();
-        if !self.stays_private() && (self.crawl.min_delay < usual.min_delay || self.crawl.delay_factor < usual.delay_factor) {
+        // Without a contact only the laboratory's servers are asked.
+        if self.contact.is_some() && (self.crawl.min_delay < usual.min_delay || self.crawl.delay_factor < usual.delay_factor) {
             warnings.push(format!(
                 "crawl.min_delay and crawl.delay_factor are below the pauses that nearcrawl promises to servers ({} s, {} times as long as the \
                  answer took); keep this to servers of your own",
@@ -387,7 +388,8 @@ impl Config {
     }
 
     /// Whether names come only from name servers in ranges that were opened for it, or the scope is a list of addresses in them:
-    /// a laboratory, where no site owner has to reach the operator.
+    /// probably a laboratory, where no site owner has to reach the operator. Without a contact no other server is asked, see
+    /// [`policy`](crate::node::setup::policy): seeds and links may lead anywhere.
     fn stays_private(&self) -> bool {
         let opened = |address: IpAddr| self.crawl.laboratories().any(|range| range.contains(address));
         let own_names = !self.dns.servers.is_empty() && self.dns.servers.iter().all(|server| opened(server.ip()));

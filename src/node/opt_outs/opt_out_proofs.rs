@@ -121,8 +121,28 @@ fn judge(found: &[Found]) -> ProofLook {
     }
 }
 
-/// Asks one port; none if it may not be asked.
+/// Asks one port, and once more where that leads to, if it is the same path of the same domain at the same address: a server may lead all
+/// of `example.org` to `www.example.org`. None if the port may not be asked.
 async fn ask(web: &WebClients, log: Option<&RequestNotes>, url: PageUrl, address: IpAddr) -> Option<Found> {
+    let outcome = fetch(web, log, &url, address).await;
+    match &outcome {
+        FetchOutcome::Redirect { to, .. } if is_same_file(&url, &to.url) && locate(web, log, &to.url.host()).await == Ok(address) => {
+            found(&to.url, fetch(web, log, &to.url, address).await)
+        }
+        _ => found(&url, outcome),
+    }
+}
+
+/// Whether a redirect leads to the same path at another host of the same domain, as its owner registered it.
+fn is_same_file(from: &PageUrl, to: &PageUrl) -> bool {
+    let (host, other) = (from.host(), to.host());
+    host != other
+        && from.path_and_query() == to.path_and_query()
+        && host.registrable().is_some_and(|domain| Some(domain) == other.registrable())
+}
+
+/// One request, for the file that is a proof.
+async fn fetch(web: &WebClients, log: Option<&RequestNotes>, url: &PageUrl, address: IpAddr) -> FetchOutcome {
     let order = FetchOrder {
         url: url.clone(),
         address,
@@ -137,7 +157,12 @@ async fn ask(web: &WebClients, log: Option<&RequestNotes>, url: PageUrl, address
     let note = Note::fetch(log, &order);
     let report = web.fetcher.fetch(order).await;
     note.fetched(&report);
-    Some(match report.outcome {
+    report.outcome
+}
+
+/// What an answer says; none if the port may not be asked.
+fn found(url: &PageUrl, outcome: FetchOutcome) -> Option<Found> {
+    Some(match outcome {
         FetchOutcome::Failed(FetchError::ForbiddenAddress) => return None,
         FetchOutcome::Robots { status: 200..=299, body } => {
             let text = String::from_utf8_lossy(&body[..body.len().min(1_024)]).into_owned();
@@ -155,7 +180,13 @@ async fn ask(web: &WebClients, log: Option<&RequestNotes>, url: PageUrl, address
         FetchOutcome::Redirect { to, .. } if to.url.host() == url.host() && to.url.is_secure() != url.is_secure() => {
             Found::Nobody(format!("{url} leads to {}", to.url))
         }
-        FetchOutcome::Redirect { to, .. } => Found::Unclear(format!("{url} leads to {}", to.url)),
+        FetchOutcome::Redirect { to, .. } => Found::Unclear(format!(
+            "{url} leads to {}, and no redirect is followed to another server: have {} answer {PROOF_PATH} without one, or publish the TXT record \
+             {TXT_LABEL}.{} that says {PROOF_WORD:?}",
+            to.url,
+            url.host(),
+            url.host()
+        )),
         // Ours is the fault: the server may well answer.
         FetchOutcome::Failed(FetchError::Cancelled) => Found::Unclear(format!(
             "the look at {url} was called off, because the daemon stops, or its bytes for now (allowance) ran out just then"
@@ -171,6 +202,54 @@ async fn ask(web: &WebClients, log: Option<&RequestNotes>, url: PageUrl, address
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::{config::Config, setup};
+    use hickory_resolver::proto::rr::RecordType;
+    use nearcrawl_model::fingerprint::FingerprintKey;
+    use nearcrawl_test_servers::{
+        dns::{Dns, Reply, a},
+        web::{Site, Step},
+    };
+
+    /// What is found at good.test, whose server leads everything to the same path of this host; `www.good.test` has the proof.
+    async fn redirected_to(other: &'static str) -> Found {
+        let site = Site::start(move |asked| {
+            let port = asked
+                .head
+                .split_once("Host: ")
+                .or(asked.head.split_once("host: "))
+                .and_then(|(_, rest)| rest.lines().next())
+                .unwrap_or_default();
+            let (host, port) = port.split_once(':').unwrap_or((port, "80"));
+            let answer = if host == "www.good.test" {
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\nno-crawl".to_owned()
+            } else {
+                format!("HTTP/1.1 301 Moved\r\nLocation: http://{other}:{port}{}\r\nContent-Length: 0\r\n\r\n", asked.path())
+            };
+            vec![Step::Send(answer.into_bytes().into())]
+        })
+        .await;
+        let dns = Dns::start(|name, kind| match (name, kind) {
+            ("www.good.test." | "www.evil.test.", RecordType::A) => Reply::Records(vec![a(name, 60, "127.0.0.1")]),
+            ("far.good.test.", RecordType::A) => Reply::Records(vec![a(name, 60, "127.0.0.2")]),
+            _ => Reply::Records(Vec::new()),
+        })
+        .await;
+        let mut config = Config { contact: Some("nobody@lab.test".to_owned()), ..Config::default() };
+        (config.crawl.ports, config.crawl.allow_ranges) = (vec![site.address.port()], vec!["127.0.0.0/8".parse().unwrap()]);
+        config.dns.servers = vec![dns.address];
+        let web = setup::web_clients(&config, FingerprintKey([7; 16])).unwrap();
+        let url = PageUrl::parse(&format!("http://good.test:{}{PROOF_PATH}", site.address.port())).unwrap();
+        ask(&web, None, url, site.address.ip()).await.expect("the port may be asked")
+    }
+
+    #[tokio::test]
+    async fn a_server_that_leads_everything_to_its_other_name_is_asked_there_and_of_another_server_it_is_said_what_helps() {
+        assert!(matches!(redirected_to("www.good.test").await, Found::Proof));
+        for elsewhere in ["far.good.test", "www.evil.test"] {
+            let Found::Unclear(text) = redirected_to(elsewhere).await else { panic!("{elsewhere}") };
+            assert!(text.contains("without one") && text.contains("the TXT record _nearcrawl.good.test that says \"no-crawl\""), "{text}");
+        }
+    }
 
     #[test]
     fn a_record_speaks_for_its_host_and_with_a_further_word_for_its_domain() {

@@ -622,6 +622,7 @@ pub fn seed_refusal(denied: &nearcrawl_core::crawl::scope::Scope, policy: &Addre
     match policy.check_ip(url.host().address()?) {
         // Another member may well fetch from this machine, or from its neighbours.
         Ok(()) | Err(AddressError::Own | AddressError::OwnNetwork) => None,
+        Err(AddressError::NoContact) => Some("no contact is configured, so only crawl.allow_ranges is crawled (contact)".to_owned()),
         Err(AddressError::Denied) => Some("the address is in a range that the configuration denies (crawl.deny_ranges)".to_owned()),
         Err(why) => Some(format!("{why}, which is not crawled unless crawl.allow_ranges has it")),
     }
@@ -700,7 +701,7 @@ mod tests {
 
     #[test]
     fn what_would_be_refused_later_is_refused_as_a_seed() {
-        let text = "[crawl]\nports = [80, 8080]\nallow_ranges = [\"127.16.0.0/16\"]\ndeny_hosts = [\"bad.test\"]\ndeny_ranges = [\"198.51.100.0/24\"]\n";
+        let text = "contact = \"me@museum.ke\"\n[crawl]\nports = [80, 8080]\nallow_ranges = [\"127.16.0.0/16\"]\ndeny_hosts = [\"bad.test\"]\ndeny_ranges = [\"198.51.100.0/24\"]\n";
         let config = Config::parse(text, Path::new("node.toml")).unwrap();
         let handler = QueryHandler::new(&config, None);
         let refusal = |url: &str| handler.seed_refusal(&PageUrl::parse(url).unwrap());
@@ -716,5 +717,10 @@ mod tests {
         ] {
             assert!(refusal(url).is_some_and(|why| why.contains(says)), "{url}: {:?}", refusal(url));
         }
+        let anonymous = Config::parse("[crawl]\nallow_ranges = [\"127.16.0.0/16\"]\n", Path::new("node.toml")).unwrap();
+        let handler = QueryHandler::new(&anonymous, None);
+        let refusal = |url: &str| handler.seed_refusal(&PageUrl::parse(url).unwrap());
+        assert!(refusal("http://9.9.9.9/").is_some_and(|why| why.contains("no contact is configured")), "{:?}", refusal("http://9.9.9.9/"));
+        assert_eq!(refusal("http://127.16.3.1/"), None);
     }
 }

@@ -25,8 +25,8 @@ use crate::{
 use nearcrawl_model::{
     access_point::AccessPoint,
     admission::{
-        Admission, AdmissionMode, AdmissionView, Certificate, CertificateView, Expulsion, ExpulsionView, Gate, KnownExpulsion, MAX_TOLD,
-        NotAdmitted, SignedAdmission,
+        Admission, AdmissionMode, AdmissionView, Certificate, CertificateView, Expulsion, ExpulsionView, Gate, Issuer, KnownExpulsion,
+        MAX_TOLD, NotAdmitted, SignedAdmission,
     },
     ids::{Ticket, WriteId},
     message::{Gossip, Request, Response},
@@ -97,7 +97,8 @@ impl Admissions {
         if let Some(own) = self.own.signed.clone() {
             self.own.wrong = match self.hear_one(cx, own) {
                 Ok((_, member)) if member != cx.me => Some(format!("it is made out to {member}")),
-                heard => heard.err(),
+                Ok(_) => self.own.signed.as_ref().and_then(|own| self.is_replaced(own)),
+                Err(why) => Some(why),
             };
         }
     }
@@ -148,7 +149,7 @@ impl Admissions {
     /// From now on what is said holds. Who is a member no more is told before the gate is shut.
     fn take_effect(&mut self, cx: &mut Context, live: &[AccessPoint]) {
         let before = Arc::clone(&self.gate);
-        let gate = Gate { rule: cx.settings.admission.clone(), expelled: self.expelled() };
+        let gate = Gate { rule: cx.settings.admission.clone(), expelled: self.expelled(), no_inviters: self.no_inviters() };
         if gate != *before {
             self.gate = Arc::new(gate);
         }
@@ -194,6 +195,17 @@ impl Admissions {
         expelled
     }
 
+    /// Whom the root made a member without the right to invite, in the newest certificate that it signed for it, and when. These are most of
+    /// all members; only to one that was an inviter before it makes a difference.
+    fn no_inviters(&self) -> BTreeMap<AccessPoint, WallTime> {
+        let stored = self.book.all().filter(|kept| self.book.is_stored(&kept.head.id));
+        let by_root = stored.filter_map(|kept| match &kept.statement {
+            Admission::Certificate(one) if one.issuer == Issuer::Root && !one.may_invite => Some((one.member, one.issued)),
+            _ => None,
+        });
+        by_root.collect()
+    }
+
     /// Who is known to be no member, this access point included, and why. Who is not known to have a certificate may yet show one.
     fn excluded(&self, cx: &Context) -> BTreeMap<AccessPoint, NotAdmitted> {
         let mut certified: BTreeMap<AccessPoint, Vec<&Certificate>> = BTreeMap::new();
@@ -212,7 +224,7 @@ impl Admissions {
         }
         // Its own operator need not name this access point on the list.
         let own = self.judge(cx, &cx.me, certified.get(&cx.me).map_or(&[], Vec::as_slice)).map(|why| match (why, &self.own.wrong) {
-            (NotAdmitted::NoCertificate, Some(wrong)) => NotAdmitted::BadCertificate(wrong.clone()),
+            (NotAdmitted::NoCertificate | NotAdmitted::Ended(_), Some(wrong)) => NotAdmitted::BadCertificate(wrong.clone()),
             (why, _) => why,
         });
         excluded.extend(own.filter(|why| rule.mode != AdmissionMode::Closed || why.is_expelled()).map(|why| (cx.me, why)));
@@ -235,12 +247,50 @@ impl Admissions {
 impl Admissions {
     /// People gave this access point an expulsion or a certificate, to be told to all.
     pub(crate) fn given(&mut self, cx: &mut Context, number: u64, signed: SignedAdmission) {
-        let outcome = self.hear_one(cx, signed);
+        let outcome = match self.has_no_effect(cx, &signed) {
+            Some(why) => Err(why),
+            None => self.hear_one(cx, signed),
+        };
         if let Ok((id, _)) = &outcome {
             self.first_here.insert(*id);
         }
         self.outcomes.note(number, outcome);
         self.store(cx);
+    }
+
+    /// Why a certificate or an expulsion says nothing beside another one that is known here: of two by one issuer about one member the one
+    /// that was signed later counts, also if it ends sooner.
+    pub(crate) fn is_replaced(&self, signed: &SignedAdmission) -> Option<String> {
+        let head = signed.head(&signed.read().ok()?);
+        let known = self.book.get(&head.id).filter(|known| known.head > head)?;
+        Some(match &known.statement {
+            Admission::Certificate(one) => {
+                format!(
+                    "another certificate for this member by {} counts, which was signed later, {}, and ends {}",
+                    one.issuer, one.issued, one.expires
+                )
+            }
+            Admission::Expulsion(one) => {
+                format!("another expulsion of this member by {} counts, which was signed later, {}", one.issuer, one.at)
+            }
+        })
+    }
+
+    /// Why it would change nothing if this were kept, for whoever means it to.
+    fn has_no_effect(&self, cx: &Context, signed: &SignedAdmission) -> Option<String> {
+        let statement = signed.read().ok()?;
+        let issuer = statement.issuer();
+        if statement.expels() && issuer != Issuer::Root {
+            let mode = cx.settings.admission.mode;
+            if mode != AdmissionMode::Invite {
+                return Some(format!("who is a member does not depend on certificates here (mode {mode}): only the root key expels"));
+            }
+            let member = statement.member();
+            if !self.certificates().any(|one| one.issuer == issuer && one.member == member) {
+                return Some(format!("no certificate for {member} by {issuer} is known here: the root key expels it, or its inviter does"));
+            }
+        }
+        self.is_replaced(signed)
     }
 
     /// What came of it; none if that is not known yet.

@@ -213,6 +213,71 @@ fn an_inviter_expels_whom_it_invited_and_nobody_else() {
 }
 
 #[test]
+fn an_expulsion_that_would_change_nothing_is_refused_with_the_reason() {
+    let mut point = Point::new(1, &[]);
+    point.hear(&[invited(2), invited(3), invited_by(3, 4), invited_by(2, 5)]);
+    let by_2 = |member| by_inviter(2, &expulsion(member, Issuer::Inviter(who(2))));
+    for other in [3, 4, 6] {
+        let why = point.give(by_2(other)).unwrap_err();
+        assert!(why.contains("the root key expels it, or its inviter does"), "{why}");
+    }
+    assert_eq!(point.admissions.room().1, 0, "and none is kept");
+    assert_eq!(point.give(by_2(5)), Ok(who(5)));
+    assert!(point.excludes(5));
+    for mode in [AdmissionMode::Open, AdmissionMode::Closed] {
+        let mut point = Point::new(1, &[]);
+        point.hear(&[invited(2), invited_by(2, 5)]);
+        point.cx.settings.admission.mode = mode;
+        let why = point.give(by_2(5)).unwrap_err();
+        assert!(why.contains("only the root key expels"), "{why}");
+        assert_eq!(point.give(by_root(&expulsion(5, Issuer::Root))), Ok(who(5)));
+        assert!(point.excludes(5));
+    }
+}
+
+/// A certificate of the root key that was signed then.
+fn signed_at(issued: u64, member: u32, may_invite: bool, expires: u64) -> SignedAdmission {
+    let Admission::Certificate(one) = certificate(member, Issuer::Root, expires) else { unreachable!() };
+    by_root(&Admission::Certificate(Certificate { issued: WallTime(issued), may_invite, ..one }))
+}
+
+#[test]
+fn who_is_an_inviter_no_more_invites_nobody_and_keeps_whom_it_has_invited() {
+    let mut point = Point::new(1, &[2, 3]);
+    let invited_at = |issued: u64, member: u32| {
+        let Admission::Certificate(one) = certificate(member, Issuer::Inviter(who(2)), END) else { unreachable!() };
+        // The inviter holds on to the certificate by which it was one.
+        by_inviter(2, &Admission::Certificate(Certificate { issued: WallTime(issued), ..one }))
+    };
+    point.hear(&[invited(2), invited_at(1_500, 3), invited_at(2_500, 4)]);
+    assert!(!point.excludes(3) && !point.excludes(4));
+    assert_eq!(point.give(signed_at(2_000, 2, false, END)), Ok(who(2)), "it is demoted");
+    assert!(!point.excludes(2) && !point.excludes(3), "it is a member still, and so is whom it invited before");
+    assert!(point.excludes(4) && !point.lets_in(5, &invited_at(2_500, 5)), "what it signed after that is void");
+    let why = point.cx.excluded[&who(4)].to_string();
+    assert!(why.contains("has been no inviter since"), "{why}");
+    point.hear(&[signed_at(3_000, 2, true, END)]);
+    assert!(!point.excludes(4), "it is one again");
+}
+
+#[test]
+fn a_certificate_beside_which_a_later_one_counts_is_refused_with_the_reason() {
+    let wall = Context::of_test(1).now.wall.0;
+    let (short, long) = (signed_at(3_000, 1, true, wall + 5_000), invited(1));
+    let mut point = Point::new(1, &[]);
+    point.hear(std::slice::from_ref(&short));
+    assert!(point.admissions.is_replaced(&short).is_none());
+    let why = point.give(long.clone()).unwrap_err();
+    assert!(why.contains("signed later") && why.contains("ends"), "{why}");
+    // The one that its people gave it at its next start, too.
+    let mut point = Point::waking_at(wall, 1, &[], Some(long), point.disk);
+    assert!(!point.excludes(1), "the other one holds still");
+    point.tick_at(wall + 5_000, 0);
+    let why = point.cx.excluded[&who(1)].to_string();
+    assert!(why.contains("does not count") && why.contains("signed later"), "{why}");
+}
+
+#[test]
 fn what_the_root_does_not_stand_behind_is_not_kept() {
     let mut point = Point::new(1, &[]);
     let unsigned = |mut signed: SignedAdmission| {

@@ -36,6 +36,10 @@ use std::net::IpAddr;
 /// The seen set tells levels apart up to here; links that leave the site are asked about at this depth, so that none is "cut".
 const NO_DEPTH: u8 = 63;
 
+/// How often in a row it is a site's turn still because a URL was set aside or a robots.txt given up. Then its address rests for
+/// [`SEARCH_AGAIN`], so that everything else goes on between.
+pub(super) const MAX_AGAIN: usize = 1_024;
+
 /// What came of a site's turn at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -63,16 +67,19 @@ impl Crawl {
         self.fetches.next_turn(cx.now.moment)
     }
 
-    /// Asks the site for its next question. The address is free again if it has none.
+    /// Asks the site for its next question; `again` is how often it was its turn still. The address is free again if it has none.
     pub(crate) fn take_turn(
         &mut self,
         cx: &mut Context,
         replication: &mut Replication,
         others: Others<'_>,
-        address: IpAddr,
-        host: &Host,
+        (address, host): (IpAddr, &Host),
+        again: usize,
     ) -> Turn {
-        let turn = self.ask_next(cx, replication, others, address, host);
+        let turn = match again {
+            MAX_AGAIN.. => self.ask_later(cx, address, host),
+            _ => self.ask_next(cx, replication, others, address, host),
+        };
         if turn == Turn::Over {
             self.fetches.give_back(address, cx.now.moment);
         }
@@ -88,6 +95,8 @@ impl Crawl {
             self.skip(cx, replication, host, url, SkipReason::Denied);
             return Turn::Again;
         }
+        // Whose robots.txt is asked for, wherever that may have moved: what comes of it counts for this origin, or it is asked for again.
+        let Some(origin) = site.frontier.first().map(|waiting| waiting.url.origin()) else { return Turn::Over };
         let order = match site.next(cx.now.wall, &cx.settings.rules, &cx.secret) {
             Next::Nothing => return Turn::Over,
             Next::Skip(url, reason) => {
@@ -96,11 +105,7 @@ impl Crawl {
             }
             Next::Fetch(order) => FetchOrder { evaluate: site.wishes.evaluation, ..order },
         };
-        match robots::place_of(cx, &mut self.sites, &mut self.links, replication, others, host, order) {
-            // A robots.txt may have moved to a host that nobody may ask.
-            Asked::There(order) if cx.denies(&order.url.host(), Some(order.address)) => {
-                self.given_up(cx, replication, host, order.url.origin())
-            }
+        match robots::place_of(cx, &mut self.sites, &mut self.links, replication, others, (host, &origin), order) {
             Asked::There(order) if order.address == address => {
                 let Some(site) = self.sites.get_mut(host) else { return Turn::Over };
                 site.sent(&order, &cx.secret);
@@ -115,13 +120,16 @@ impl Crawl {
                 self.fetches.want_there(order.address, host);
                 Turn::Over
             }
-            Asked::Later => {
-                self.fetches.rest(address, cx.now.moment.after(SEARCH_AGAIN));
-                self.fetches.want_there(address, host);
-                Turn::Over
-            }
-            Asked::Never(origin) => self.given_up(cx, replication, host, origin),
+            Asked::Later => self.ask_later(cx, address, host),
+            Asked::Never => self.given_up(cx, replication, host, origin),
         }
+    }
+
+    /// The site has its turn at this address once more in a while.
+    fn ask_later(&mut self, cx: &Context, address: IpAddr, host: &Host) -> Turn {
+        self.fetches.rest(address, cx.now.moment.after(SEARCH_AGAIN));
+        self.fetches.want_there(address, host);
+        Turn::Over
     }
 
     /// The server did answer, with a redirect that leads nowhere for us: the rules there cannot be had (RFC 9309 §2.3.1.4).

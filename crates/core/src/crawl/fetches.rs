@@ -135,6 +135,11 @@ impl Fetches {
         }
     }
 
+    /// The addresses that are being asked, with the site whose question it is.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = (IpAddr, &Host)> {
+        self.in_flight.iter().map(|(address, host)| (*address, host))
+    }
+
     /// How many addresses are being asked.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.len()

@@ -116,6 +116,19 @@ impl Crawl {
         }
     }
 
+    /// Other opt-outs are in force: what is under way at a server that wants no requests is broken off. A large page, or one that comes
+    /// slowly, would go on for as long as a request may take.
+    pub(crate) fn break_off(&self, cx: &mut Context) {
+        let covered = |address: IpAddr, host: &Host| {
+            let asked = self.sites.get(host).map(|site| site.asked_host(cx.now.wall));
+            asked.iter().chain([host]).any(|host| cx.opted_out.covers(host, Some(address)))
+        };
+        let addresses: Vec<IpAddr> =
+            self.fetches.under_way().filter(|(address, host)| covered(*address, host)).map(|(address, _)| address).collect();
+        let close = |address| Command::Web(WebCommand::CloseConnection(address));
+        cx.commands.extend(addresses.into_iter().map(close));
+    }
+
     /// The sites of a subnet may ask again, if they have something to ask.
     pub(crate) fn resume_subnet(&mut self, cx: &Context, subnet: &Subnet) {
         let hosts: Vec<_> = self.sites.within(subnet).cloned().collect();

@@ -27,8 +27,8 @@ pub(super) enum Asked {
     There(FetchOrder),
     /// Not known yet, or not settled yet whose server it is.
     Later,
-    /// None: the robots.txt of this origin cannot be had.
-    Never(Origin),
+    /// None: the robots.txt cannot be had.
+    Never,
 }
 
 /// Where a robots.txt that moved lies.
@@ -41,14 +41,15 @@ enum Found {
 }
 
 /// Where an order goes to. All go to the site's own address, but a robots.txt that moved to another host lies where that host
-/// lives: it is asked for if we own the subnet there, so that a server is never asked by two members at once.
+/// lives: it is asked for if we own the subnet there, so that a server is never asked by two members at once. `origin` is the one that
+/// waits for its robots.txt, wherever that has moved.
 pub(super) fn place_of(
     cx: &mut Context,
     sites: &mut Sites,
     links: &mut LinkFilter,
     replication: &Replication,
     others: Others<'_>,
-    host: &Host,
+    (host, origin): (&Host, &Origin),
     order: FetchOrder,
 ) -> Asked {
     let target = order.url.host();
@@ -56,7 +57,6 @@ pub(super) fn place_of(
         return Asked::There(order);
     }
     let Some(site) = sites.get_mut(host) else { return Asked::Later };
-    let Some(origin) = site.frontier.first().map(|waiting| waiting.url.origin()) else { return Asked::Later };
     let in_scope = cx.may_admit(&target) || (target.is_within(&site.tree) && !cx.settings.scope.denies(&target));
     let found = match others.routing.locator().lookup(&target, cx.now.moment) {
         _ if !in_scope => Found::Elsewhere,
@@ -64,14 +64,16 @@ pub(super) fn place_of(
         Lookup::At(located) => may_ask_at(cx, links, replication, others, located.address, (&order.url, site.key.run)),
         Lookup::Nowhere(_) => Found::Elsewhere,
         Lookup::Later(..) | Lookup::Unknown => {
-            cx.signal(Signal::Locate(target));
+            cx.signal(Signal::Locate(target.clone()));
             Found::NotYet
         }
     };
     match found {
+        // A host that nobody may ask: an opt-out or a denied address.
+        Found::At(address) if cx.denies(&target, Some(address)) => Asked::Never,
         Found::At(address) => Asked::There(FetchOrder { address, ..order }),
-        Found::NotYet if site.robots_searched(&origin) => Asked::Later,
-        Found::NotYet | Found::Elsewhere => Asked::Never(origin),
+        Found::NotYet if site.robots_searched(origin) => Asked::Later,
+        Found::NotYet | Found::Elsewhere => Asked::Never,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod coming;
 mod limits;
+mod robots;
 mod rules;
 
 use super::{Crawl, Others, fetch_cycle::Turn};
@@ -131,10 +132,13 @@ impl Played {
     /// Whose turn it is takes it; the request that comes of it, if any.
     fn turn(&mut self) -> Option<FetchOrder> {
         let (at, whose) = self.crawl.next_turn(&self.cx)?;
-        let mut turn = Turn::Again;
-        while turn == Turn::Again {
+        let mut again = 0;
+        loop {
             let (crawl, cx, replication, others) = self.others();
-            turn = crawl.take_turn(cx, replication, others, at, &whose);
+            if crawl.take_turn(cx, replication, others, (at, &whose), again) != Turn::Again {
+                break;
+            }
+            again += 1;
         }
         self.cx.take_commands().into_iter().find_map(|command| match command {
             Command::Web(WebCommand::Fetch(order)) => Some(order),

@@ -68,6 +68,7 @@ impl Crawler {
     fn opt_outs_changed(&mut self) {
         if self.opt_outs.has_changed() {
             self.crawl.wishes_changed(&mut self.context);
+            self.crawl.break_off(&mut self.context);
             self.look_for_proofs();
         }
     }

@@ -98,11 +98,13 @@ impl Crawler {
             return;
         }
         while let Some((address, host)) = self.crawl.next_turn(&self.context) {
-            let mut turn = Turn::Again;
-            while turn == Turn::Again {
+            for again in 0.. {
                 let (crawl, cx, replication, others) = self.crawling();
-                turn = crawl.take_turn(cx, replication, others, address, &host);
+                let turn = crawl.take_turn(cx, replication, others, (address, &host), again);
                 self.settle_signals();
+                if turn != Turn::Again {
+                    break;
+                }
             }
         }
     }

@@ -78,6 +78,13 @@ fn refused(name: &str, why: AddressError) -> NeverContacted {
         AddressError::Denied => {
             (format!("This access point sends no request to {name}: it is in a range that crawl.deny_ranges denies."), false)
         }
+        AddressError::NoContact => (
+            format!(
+                "This access point sends no request to {name}: it has no contact, so it asks no servers but those in crawl.allow_ranges. \
+                 Set contact in the configuration, so that whoever runs the server can reach you."
+            ),
+            false,
+        ),
         AddressError::Port(port) => {
             (format!("This access point sends no request to port {port} of {name}: the port is not one of crawl.ports."), false)
         }

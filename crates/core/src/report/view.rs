@@ -30,7 +30,7 @@ use crate::{
 };
 use nearcrawl_model::{
     access_point::{AccessPoint, ShortId},
-    admission::{AdmissionView, NotAdmitted},
+    admission::{AdmissionView, NotAdmitted, SignedAdmission},
     claim::Claim,
     cross_table::{CrossTableView, Pair},
     distinct::DistinctView,
@@ -475,6 +475,11 @@ impl View<'_> {
     /// The certificates and expulsions that are known here.
     pub fn admission(&self) -> AdmissionView {
         self.admissions.view(self.context, self.membership)
+    }
+
+    /// Why a certificate does not count although it is signed by who may: another one that is known here was signed later.
+    pub fn replaced_certificate(&self, signed: &SignedAdmission) -> Option<String> {
+        self.admissions.is_replaced(signed)
     }
 
     /// Why this access point is no member; none if it may be one.

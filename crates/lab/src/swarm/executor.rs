@@ -328,7 +328,8 @@ impl World {
         let rtt_us = self.round_trip_us(who, address);
         // Where distances were measured, an answer takes just as long.
         let (trips, service) = if self.latencies.is_some() { (1, 0) } else { (2, SERVICE) };
-        let took = Millis::from(rtt_us / 1000) * trips + service;
+        let slow = if purpose == FetchPurpose::Page { self.slow.get(&address).copied().unwrap_or(0) } else { 0 };
+        let took = Millis::from(rtt_us / 1000) * trips + service + slow;
         let (seen_as, outcome) = match purpose {
             FetchPurpose::Robots => (Purpose::Robots(url.clone()), self.robots_answer(&url)),
             FetchPurpose::Page => (Purpose::Page(url.clone()), self.page_answer(&url, &validators)),
@@ -362,7 +363,11 @@ impl World {
     fn robots_answer(&self, url: &PageUrl) -> FetchOutcome {
         match self.web.robots.get(&url.host()) {
             Some(text) => FetchOutcome::Robots { status: 200, body: text.clone().into_bytes().into() },
-            None => FetchOutcome::Status(404),
+            // It may have moved.
+            None => match self.page_answer(url, &Validators::default()) {
+                FetchOutcome::Redirect { status, to } => FetchOutcome::Redirect { status, to },
+                _ => FetchOutcome::Status(404),
+            },
         }
     }
 

@@ -183,6 +183,8 @@ pub struct World {
     pub gossip_loss: f64,
     /// How long a page is read after it came; meanwhile the next may be asked for.
     pub reading: Millis,
+    /// Servers that take so long to answer for a page, in milliseconds, beside the way.
+    pub(crate) slow: BTreeMap<IpAddr, Millis>,
     /// For how long the name servers' answers hold, in milliseconds.
     pub names_hold: Millis,
     /// Messages that arrived, by sender, receiver and class; none if nobody asks.
@@ -228,6 +230,7 @@ impl World {
             loss: 0.0,
             gossip_loss: 0.0,
             reading: 0,
+            slow: BTreeMap::new(),
             names_hold: 7 * 86_400_000,
             arrivals: None,
             questions: BTreeMap::new(),

@@ -217,6 +217,22 @@ fn an_allowed_range_opens_itself_and_nothing_else() {
 }
 
 #[test]
+fn without_a_contact_nothing_may_be_contacted_that_was_not_opened() {
+    let policy = AddressPolicy {
+        allowed: vec!["127.10.0.0/16".parse().unwrap()],
+        denied: vec!["127.10.9.0/24".parse().unwrap()].into(),
+        only_allowed: true,
+        ..AddressPolicy::default()
+    };
+    assert_eq!(policy.check_ip(ip("127.10.3.4")), Ok(()));
+    assert_eq!(policy.check_ip(ip("127.10.9.4")), Err(Denied));
+    assert_eq!(policy.check_ip(ip("10.0.0.1")), Err(Private), "which needs more than a contact");
+    for public in ["1.1.1.1", "2606:4700::1", "64:ff9b::101:101"] {
+        assert_eq!(policy.check_ip(ip(public)), Err(NoContact), "{public}");
+    }
+}
+
+#[test]
 fn denied_ranges_and_our_own_addresses_win_over_allowed_ones() {
     let policy = AddressPolicy {
         allowed: vec!["127.0.0.0/8".parse().unwrap()],
@@ -282,6 +298,7 @@ fn every_class_has_its_own_word() {
         Denied,
         Own,
         OwnNetwork,
+        NoContact,
         Port(1),
     ];
     let words: std::collections::BTreeSet<_> = all.iter().map(|refusal| refusal.class()).collect();

@@ -1,7 +1,7 @@
 //! State of one origin's robots.txt (unknown, moved, answered, or not to be had), and whether a page may be requested by it.
 
 use super::{
-    MAX_TRIED, Site,
+    Asking, MAX_TRIED, Site,
     robots::{Robots, RobotsVerdict, verdict},
 };
 use crate::crawl::politeness::MAX_CRAWL_DELAY;
@@ -11,7 +11,7 @@ use nearcrawl_model::{
     fingerprint::Fingerprint,
     journal::SkipReason,
     time::{Millis, WallTime},
-    url::{Origin, PageUrl},
+    url::{Host, Origin, PageUrl},
     view::Span,
 };
 
@@ -216,6 +216,15 @@ impl Site {
     /// The longest crawl-delay of its origins.
     pub(crate) fn slowest_crawl_delay(&self) -> Option<Millis> {
         self.robots.values().filter_map(RobotsStanding::crawl_delay).max()
+    }
+
+    /// The host that is being asked: this one, unless it is for a robots.txt that moved to another one.
+    pub(crate) fn asked_host(&self, now: WallTime) -> Host {
+        let moved = match &self.asking {
+            Some(Asking::Robots(origin)) => self.robots.get(origin).and_then(|standing| standing.to_ask(now)),
+            Some(Asking::Page(_)) | None => None,
+        };
+        moved.map_or_else(|| self.key.host.clone(), |url| url.host())
     }
 
     /// Why robots.txt keeps a URL from being asked for, if it does.

@@ -277,6 +277,19 @@ fn a_neighbour_of_this_machine_is_not_asked_and_it_is_said_what_opens_its_networ
 }
 
 #[test]
+fn without_a_contact_it_is_said_that_this_is_why_a_server_is_not_asked() {
+    let mut played = Played::alone();
+    played.seed("http://a.ke/");
+    let policy = AddressPolicy { only_allowed: true, ..AddressPolicy::default() };
+    for asked in ["http://a.ke/", "a.ke", "9.0.1.1", "http://1.1.1.1/"] {
+        let said = played.crawler.view().why(&asked.parse().unwrap(), &policy).answer_text;
+        assert!(said.contains("it has no contact") && said.contains("Set contact in the configuration"), "{asked}: {said}");
+    }
+    let said = played.crawler.view().why(&"10.0.0.1".parse().unwrap(), &policy).answer_text;
+    assert!(said.contains("private address") && !said.contains("contact in the configuration"), "{said}");
+}
+
+#[test]
 fn a_subnet_is_answered_by_the_registered_one_around_it_or_sent_to_those_within() {
     let played = Played::alone();
     let said = played.why("9.0.3.128/25").answer_text;

@@ -1,7 +1,7 @@
 //! Tests of opt-outs in the simulated swarm: one "no" stops all members within ten seconds, and a liar nobody for long.
 
-use super::*;
-use crate::swarm::world::key_of;
+use super::{runs::records, *};
+use crate::{swarm::world::key_of, web::Answer};
 use nearcrawl_core::event::{Event, OptOutEvent};
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -129,6 +129,34 @@ fn one_no_stops_the_whole_swarm_through_a_partition_a_late_joiner_restarts_and_i
 }
 
 #[test]
+fn a_page_that_is_on_its_way_is_broken_off_when_its_server_says_no() {
+    let mut world = crawling(4);
+    let address = world.web.addresses[&name(6)];
+    world.slow.insert(address, 3 * MINUTE);
+    let last = |world: &World| world.ledger.contacts.iter().rev().find(|contact| contact.address == address).cloned();
+    let is_asked = |world: &World| {
+        last(world).is_some_and(|contact| matches!(contact.purpose, Purpose::Page(_)) && contact.end > world.now().after(2 * MINUTE))
+    };
+    assert!(world.run_until(20 * MINUTE, is_asked), "a page is on its way, and takes minutes");
+    let key = key("s6.test", false, OptOutProof::Txt);
+    world.proofs.insert(key.clone());
+    let by_owner = last(&world).unwrap().by;
+    let other = world.running().into_iter().find(|number| world.member(*number) != by_owner).unwrap();
+    let said = world.now();
+    say(&mut world, other, &key, true, 1);
+    world.run(SOON);
+    let contact = last(&world).unwrap();
+    assert!(contact.end <= said.after(SOON), "it ends {} ms later", contact.end.since(said));
+    world.run(5 * MINUTE);
+    assert_eq!(last(&world).unwrap().begin, contact.begin, "and nothing is asked after it");
+    // The opt-out is withdrawn: the page is asked for again.
+    world.proofs.clear();
+    world.slow.clear();
+    say(&mut world, other, &key, false, 2);
+    assert!(world.run_until(20 * MINUTE, |world| last(world).unwrap().begin > contact.begin), "its crawl goes on");
+}
+
+#[test]
 fn a_member_that_makes_opt_outs_up_holds_nobody_up_for_long() {
     let shape = TableShape { hosts: 16, hosts_per_subnet: 2, pages: 12, shared: 0 };
     let (mut world, truth) = swarm(5, &[5, 25, 50, 75], &shape, settings(8));
@@ -165,4 +193,58 @@ fn it_comes_to_all_in_time_though_a_third_of_what_is_said_gets_lost() {
         let all_know = |world: &World| world.running().into_iter().all(|member| knows(world, member, 5));
         assert!(world.run_up_to(SOON, all_know), "seed {seed}");
     }
+}
+
+#[test]
+fn a_robots_txt_that_moved_to_a_host_that_is_opted_out_ends_the_run_here_and_at_a_successor() {
+    let mut web = TableWeb::random(&TableShape { hosts: 4, hosts_per_subnet: 1, pages: 2, shared: 0 }, 3);
+    // One moved to a host at its own address, the other to one that lives elsewhere.
+    for (tree, address, elsewhere) in [("a.test", "20.0.1.9", "20.0.1.9"), ("b.test", "20.0.2.9", "20.0.2.10")] {
+        web.live(tree, address);
+        web.live(&format!("www.{tree}"), elsewhere);
+        let to = PageUrl::parse(&format!("http://www.{tree}/robots.txt")).unwrap();
+        web.put(&format!("http://{tree}/robots.txt"), Answer::Redirect(to));
+        web.page(&format!("http://{tree}/"), &[]);
+        web.page(&format!("http://{tree}/more"), &[]);
+    }
+    let config = WorldConfig { seed: 3, settings: settings(3), hierarchy: hierarchy(4), places: vec![5, 25, 50, 75] };
+    let mut world = World::new(config, web);
+    for number in 0..4 {
+        world.start(number);
+        world.run(300);
+    }
+    world.run(MINUTE);
+    let unwanted = ["www.a.test", "www.b.test"].map(|name| key(name, false, OptOutProof::Txt));
+    world.proofs.extend(unwanted.iter().cloned());
+    for (number, key) in unwanted.iter().enumerate() {
+        say(&mut world, number, key, true, 1);
+    }
+    world.run(SOON);
+    let refused = |world: &World, pages: u64| {
+        let records = records(world);
+        let of = |tree: &str| records.iter().find(|record| record.host.as_str() == tree).cloned();
+        ["a.test", "b.test"].iter().all(|tree| {
+            of(tree).is_some_and(|record| record.refused_by_robots_unavailable == pages && record.waiting == 0 && record.requests <= 4)
+        })
+    };
+    let trees = ["http://a.test/", "http://b.test/"];
+    world.seed(0, urls(&trees));
+    assert!(world.run_until(5 * MINUTE, |world| refused(world, 1)), "{:?}", records(&world));
+    let address = world.web.addresses[&"a.test".parse::<Host>().unwrap()];
+    let owner = world.crawler(0).unwrap().view().claim_around(address).unwrap().owner;
+    let owner = (0..4).find(|number| world.member(*number) == owner).unwrap();
+    // Its journal is copied.
+    world.run(MINUTE);
+    world.kill(owner);
+    let named_by = world.running()[0];
+    world.seed(named_by, urls(&["http://a.test/more", "http://b.test/more"]));
+    assert!(world.run_until(10 * MINUTE, |world| refused(world, 2)), "{:?}", records(&world));
+    let asked = |what: &str| {
+        let urls = world.ledger.contacts.iter().filter_map(|contact| match &contact.purpose {
+            Purpose::Robots(url) | Purpose::Page(url) => Some(url),
+            _ => None,
+        });
+        urls.filter(|url| url.as_str().starts_with(what)).count()
+    };
+    assert_eq!((asked("http://www."), asked("http://a.test/"), asked("http://b.test/")), (0, 1, 1), "robots.txt of each, once");
 }
