@@ -80,7 +80,9 @@ impl Scenario {
                 if let (Some(lives), Some(returns)) = (lives, returns)
                     && (end - step.at) / (lives + returns) * Millis::from(count) > MAX_RETURNS
                 {
-                    return refuse(format!("members can return {MAX_RETURNS} times in all: fewer members, or longer `lives` and `returns`"));
+                    return refuse(format!(
+                        "members can return {MAX_RETURNS} times in all: fewer members, or longer `lives` and `returns`"
+                    ));
                 }
                 if members > MAX_MEMBERS_EVER {
                     return refuse(format!("at most {MAX_MEMBERS_EVER} members can ever join"));
@@ -174,7 +176,9 @@ fn step(text: &str, table: &toml::Spanned<toml::de::DeValue<'_>>) -> Result<Step
         "seed" => Action::Seed(keys.members("who")?),
         "lie" => {
             let who = keys.members("who")?;
-            let lie = keys.choice("lie", &LIES)?.ok_or_else(|| keys.wrong("lie", &format!("say about what: {}", LIES.map(|(name, _)| name).join(", "))))?;
+            let lie = keys
+                .choice("lie", &LIES)?
+                .ok_or_else(|| keys.wrong("lie", &format!("say about what: {}", LIES.map(|(name, _)| name).join(", "))))?;
             Action::Lie { who, lie, lasts: keys.duration("for")? }
         }
         _ => return Err(keys.wrong("do", &format!("nothing is called {verb:?}; there are {VERBS}"))),
