@@ -10,8 +10,16 @@ const BROKEN: &[(&str, &[&str], &str)] = &[(
 )];
 
 /// What is played wherever tests are run: the others take minutes together.
-const QUICK: &[&str] =
-    &["a11-full-disk", "a3-left-and-killed", "a3-left-and-wiped", "a5-moved-hosts", "a7-wall-clocks", "b3-addresses", "quiet"];
+const QUICK: &[&str] = &[
+    "a11-full-disk",
+    "a3-left-and-killed",
+    "a3-left-and-wiped",
+    "a3-one-second",
+    "a5-moved-hosts",
+    "a7-wall-clocks",
+    "b3-addresses",
+    "quiet",
+];
 
 /// What each rule is for: a shipped scenario that holds with it, and what of the promises breaks without it, with seed 1.
 const NEEDED: &[(&str, &str, &[&str])] = &[
@@ -73,6 +81,16 @@ fn stewards_that_joined_or_were_cut_off_give_no_moved_host_a_second_owner() {
         let text = std::fs::read_to_string(directory().join(format!("{name}.toml"))).unwrap();
         let verdict = Scenario::read(&text).unwrap().play(seed, None, &|| ()).unwrap();
         assert_eq!(verdict.broken(), [""; 0], "{name}: {:?}", verdict.first_violation);
+    }
+}
+
+#[test]
+fn newcomers_that_come_for_seconds_delay_no_take_over_and_take_nothing_with_them() {
+    for (name, seed) in [("a3-storm", 5), ("a3-storm-of-seven", 11)] {
+        let text = std::fs::read_to_string(directory().join(format!("{name}.toml"))).unwrap();
+        let verdict = Scenario::read(&text).unwrap().play(seed, None, &|| ()).unwrap();
+        assert_eq!(verdict.broken(), [""; 0], "{name}: {:?}", verdict.first_violation);
+        assert!(verdict.failover_ms.n > 0 && verdict.failover_ms.max <= 90_000, "{name}: {:?}", verdict.failover_ms);
     }
 }
 
