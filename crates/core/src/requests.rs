@@ -8,7 +8,7 @@ use crate::{
     event::{Command, HierarchyCommand, PeerCommand, RecordOrder, StoreCommand},
     migration::handover::Offer,
     pending::Pending,
-    relay::{Relay, machine::Others},
+    relay::{Relay, machine::RelayReads},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -26,9 +26,9 @@ const EXPORT_AGAIN: Millis = 300;
 /// What members say goes through the relay.
 impl Crawler {
     /// The relay, with what it reads and where its commands go.
-    fn relaying(&mut self) -> (&mut Relay, &mut Context, Others<'_>) {
+    fn relaying(&mut self) -> (&mut Relay, &mut Context, RelayReads<'_>) {
         let voters = self.voting.list().map_or(&[][..], |list| &list.voters);
-        (&mut self.relay, &mut self.context, Others { members: &self.membership, voters })
+        (&mut self.relay, &mut self.context, RelayReads { members: &self.membership, voters })
     }
 
     /// The next command as it goes out.

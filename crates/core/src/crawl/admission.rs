@@ -3,7 +3,7 @@
 //! URLs from outside pass the CLOCK cache and the seen set, enter the site's frontier, and are acknowledged once that is recorded.
 
 use super::{
-    Crawl, Others,
+    Crawl, CrawlReads,
     link_filter::Candidate,
     seen_questions::{AdmissionPart, SeenPurpose},
     site::frontier::Waiting,
@@ -56,7 +56,7 @@ impl Crawl {
         &mut self,
         cx: &mut Context,
         replication: &mut Replication,
-        others: Others<'_>,
+        others: CrawlReads<'_>,
         hand_offs: Vec<(LocatedHost, Vec<Arrival>)>,
         reply: Reply,
     ) {

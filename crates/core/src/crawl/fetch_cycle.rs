@@ -4,7 +4,7 @@
 //! address rests → the seen set says which links are new; only then the visit is a journal entry and the site may be asked again.
 
 use super::{
-    Crawl, Others,
+    Crawl, CrawlReads,
     digest::{Digest, Reading, Request},
     fetches::Returned,
     link_filter::Candidate,
@@ -72,7 +72,7 @@ impl Crawl {
         &mut self,
         cx: &mut Context,
         replication: &mut Replication,
-        others: Others<'_>,
+        others: CrawlReads<'_>,
         (address, host): (IpAddr, &Host),
         again: usize,
     ) -> Turn {
@@ -86,7 +86,7 @@ impl Crawl {
         turn
     }
 
-    fn ask_next(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>, address: IpAddr, host: &Host) -> Turn {
+    fn ask_next(&mut self, cx: &mut Context, replication: &mut Replication, others: CrawlReads<'_>, address: IpAddr, host: &Host) -> Turn {
         let Some(site) = self.sites.get(host).filter(|site| self.may_ask(cx, others, site)) else { return Turn::Over };
         if cx.is_denied(host, Some(site.address))
             && let Some(url) = site.frontier.first().map(|waiting| waiting.url.clone())
@@ -140,7 +140,7 @@ impl Crawl {
     }
 
     /// Whether a site's server may be asked anything now: it is ours for sure and stays so, and the site knows where it stands.
-    pub(super) fn may_ask(&self, cx: &Context, others: Others<'_>, site: &Site) -> bool {
+    pub(super) fn may_ask(&self, cx: &Context, others: CrawlReads<'_>, site: &Site) -> bool {
         let subnet = &site.key.subnet;
         let mine = others.ownership.register().claim(subnet).is_some_and(|claim| claim.owner == cx.me);
         let stays = !site.has_ended() && !self.moved.has_stopped(&site.key.host) && !self.moved.awaits_steward(&site.key.host);

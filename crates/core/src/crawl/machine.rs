@@ -3,7 +3,7 @@
 //! Whatever happens to a site stands in its journal.
 
 use super::{
-    Crawl, Others,
+    Crawl, CrawlReads,
     fetches::Fetches,
     link_filter::LinkFilter,
     moved_hosts::{Coming, Leaving, MayBegin, MovedHosts, look_ahead},
@@ -146,7 +146,7 @@ impl Crawl {
         &mut self,
         cx: &mut Context,
         replication: &mut Replication,
-        others: Others<'_>,
+        others: CrawlReads<'_>,
         located: &LocatedHost,
         arrivals: &[Arrival],
     ) -> Option<PageUrl> {
@@ -186,7 +186,7 @@ impl Crawl {
         &mut self,
         cx: &mut Context,
         replication: &mut Replication,
-        others: Others<'_>,
+        others: CrawlReads<'_>,
         key: JournalKey,
         (address, tree): (IpAddr, Host),
         starts: &[&PageUrl],
@@ -208,7 +208,7 @@ impl Crawl {
 
     /// In a journal that begins, or begins again with us, stands whose it was: since which epoch it is ours, and in the subnet's first
     /// what is known of the owners before.
-    fn take_over(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>, key: &JournalKey, epoch: u64) {
+    fn take_over(&mut self, cx: &mut Context, replication: &mut Replication, others: CrawlReads<'_>, key: &JournalKey, epoch: u64) {
         self.journal(cx, replication, &key.host, JournalEntry::TakenOver { epoch });
         if let Some(row) = others.migration.first_row(self, &key.subnet, &key.host) {
             self.journal(cx, replication, &key.host, row);
@@ -221,7 +221,7 @@ impl Crawl {
         &mut self,
         cx: &mut Context,
         replication: &mut Replication,
-        others: Others<'_>,
+        others: CrawlReads<'_>,
         copy: JournalCopy,
         previous: Option<JournalCopy>,
         epoch: u64,
@@ -282,7 +282,7 @@ impl Crawl {
         &mut self,
         cx: &mut Context,
         replication: &mut Replication,
-        others: Others<'_>,
+        others: CrawlReads<'_>,
         key: &JournalKey,
         previous: Option<JournalCopy>,
     ) {
@@ -314,7 +314,7 @@ impl Crawl {
 /// Sites are visited again.
 impl Crawl {
     /// Trees whose time has come are visited again, under the next run's number; those whose budget was spent go on.
-    pub(crate) fn tick_runs(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>) {
+    pub(crate) fn tick_runs(&mut self, cx: &mut Context, replication: &mut Replication, others: CrawlReads<'_>) {
         let room = |address| self.fetches.scheduler().room_for_runs(address);
         let ahead = revisits::due(cx, &self.sites, look_ahead, room);
         let now = revisits::due(cx, &self.sites, |_| 0, room);
@@ -338,7 +338,7 @@ impl Crawl {
     }
 
     /// Begins the next run of a site from the starting URLs of the last one.
-    fn begin_run(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>, next: NextRun) {
+    fn begin_run(&mut self, cx: &mut Context, replication: &mut Replication, others: CrawlReads<'_>, next: NextRun) {
         let NextRun { host, address, tree, run } = next;
         let Some(old) = self.sites.take_for_next_run(&host) else { return };
         let is_gone = self.moved.begins(&host);
@@ -371,7 +371,7 @@ impl Crawl {
     }
 
     /// Limits let go on what they have held back for long enough, and what was not queued for want of room is.
-    pub(crate) fn release(&mut self, cx: &mut Context, replication: &mut Replication, others: Others<'_>) {
+    pub(crate) fn release(&mut self, cx: &mut Context, replication: &mut Replication, others: CrawlReads<'_>) {
         let mut room = release::room(cx, self.sites.waiting());
         let held = self.sites.all().filter(|site| site.held.counts().is_any());
         // Whoever does not know yet where it stands is looked at again.
@@ -593,7 +593,7 @@ impl Crawl {
         &self,
         cx: &mut Context,
         replication: &Replication,
-        others: Others<'_>,
+        others: CrawlReads<'_>,
         coming: &Coming,
         is_resting: bool,
     ) -> Result<Subnet, Response> {
@@ -642,7 +642,7 @@ impl Crawl {
         &mut self,
         cx: &mut Context,
         replication: &Replication,
-        others: Others<'_>,
+        others: CrawlReads<'_>,
         host: &Host,
         (from, filed): (AccessPoint, Subnet),
         journals: &[(JournalKey, Vec<JournalEntry>)],

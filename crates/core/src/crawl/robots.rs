@@ -2,7 +2,7 @@
 //!
 //! A redirect is followed to other hosts too, but only where this access point may ask.
 
-use super::{Others, link_filter::LinkFilter, site::Site, sites::Sites};
+use super::{CrawlReads, link_filter::LinkFilter, site::Site, sites::Sites};
 use crate::{
     context::Context,
     replication::Replication,
@@ -48,7 +48,7 @@ pub(super) fn place_of(
     sites: &mut Sites,
     links: &mut LinkFilter,
     replication: &Replication,
-    others: Others<'_>,
+    others: CrawlReads<'_>,
     (host, origin): (&Host, &Origin),
     order: FetchOrder,
 ) -> Asked {
@@ -83,7 +83,7 @@ fn may_ask_at(
     cx: &mut Context,
     links: &mut LinkFilter,
     replication: &Replication,
-    others: Others<'_>,
+    others: CrawlReads<'_>,
     address: IpAddr,
     (url, run): (&PageUrl, u32),
 ) -> Found {

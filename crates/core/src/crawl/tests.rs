@@ -5,7 +5,7 @@ mod limits;
 mod robots;
 mod rules;
 
-use super::{Crawl, Others, fetch_cycle::Turn};
+use super::{Crawl, CrawlReads, fetch_cycle::Turn};
 use crate::{
     context::Context,
     delegation::Delegation,
@@ -99,9 +99,9 @@ impl Played {
         played
     }
 
-    fn others(&mut self) -> (&mut Crawl, &mut Context, &mut Replication, Others<'_>) {
+    fn others(&mut self) -> (&mut Crawl, &mut Context, &mut Replication, CrawlReads<'_>) {
         let Played { ownership, delegation, migration, routing, .. } = self;
-        (&mut self.crawl, &mut self.cx, &mut self.replication, Others { ownership, delegation, migration, routing })
+        (&mut self.crawl, &mut self.cx, &mut self.replication, CrawlReads { ownership, delegation, migration, routing })
     }
 
     fn admit(&mut self, text: &str) {

@@ -24,7 +24,7 @@
 
 use crate::{
     context::Context,
-    delegation::{Delegation, others::Others},
+    delegation::{Delegation, reads::DelegationReads},
     membership::{Membership, rendezvous},
     ownership::Ownership,
 };
@@ -45,7 +45,7 @@ impl Delegation {
     pub(crate) fn owner_for(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: DelegationReads<'_>,
         located: &LocatedHost,
         first: Option<&PageUrl>,
         changing: impl Fn(&Subnet) -> bool,
@@ -75,7 +75,7 @@ impl Delegation {
     pub(crate) fn belongs_here(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: DelegationReads<'_>,
         subnet: Subnet,
         located: &LocatedHost,
         url: &PageUrl,

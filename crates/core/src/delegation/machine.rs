@@ -6,8 +6,8 @@ use crate::{
     context::Context,
     delegation::{
         Delegated, Delegation, Knowledge,
-        others::Others,
         prober::{ProbeOrder, Prober},
+        reads::DelegationReads,
         reservations::Reservations,
         rounds::Rounds,
     },
@@ -42,7 +42,7 @@ impl Delegation {
 
     /// A claim holds that did not hold before: reservations and procedures that it decides are over, and what was measured for it is
     /// known from now on.
-    pub(crate) fn claim_holds(&mut self, cx: &mut Context, others: Others<'_>, claim: &Claim, before: Option<&Claim>) {
+    pub(crate) fn claim_holds(&mut self, cx: &mut Context, others: DelegationReads<'_>, claim: &Claim, before: Option<&Claim>) {
         self.delegated.populate(&cx.hierarchy, others.ownership.register(), claim);
         self.learn_from(cx, others.members, claim);
         if let Some(before) = before.filter(|_| claim.reason == ClaimReason::Moved && !claim.released) {
@@ -121,7 +121,7 @@ impl Delegation {
     }
 
     /// A probe of ours ended, of a subnet or of a member's web server.
-    pub(crate) fn probed(&mut self, cx: &mut Context, others: Others<'_>, question: QuestionId, report: ProbeReport) {
+    pub(crate) fn probed(&mut self, cx: &mut Context, others: DelegationReads<'_>, question: QuestionId, report: ProbeReport) {
         if self.distances.home_timed(cx, &mut self.knowledge, question, report) {
             return;
         }
@@ -134,7 +134,7 @@ impl Delegation {
     pub(crate) fn probe_for(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: DelegationReads<'_>,
         steward: (AccessPoint, Ticket),
         order: ProbeOrder,
         held_back: bool,
@@ -168,7 +168,7 @@ impl Delegation {
 /// The distances between members.
 impl Delegation {
     /// A member came: what it measured, and what others measured to it, may have been told before it was known here.
-    pub(crate) fn member_came(&mut self, cx: &Context, others: Others<'_>, who: AccessPoint) {
+    pub(crate) fn member_came(&mut self, cx: &Context, others: DelegationReads<'_>, who: AccessPoint) {
         self.distances.newcomer(cx, &mut self.knowledge, others.members, who);
         let short = ShortId::from(who);
         for claim in others.ownership.register().all().map(|held| &held.claim) {

@@ -6,7 +6,7 @@ use crate::{
     context::Context,
     delegation::{
         contacts::{Contacts, chain::Chain},
-        others::Others,
+        reads::DelegationReads,
     },
     event::{Command, StoreCommand, WebCommand},
     membership::Membership,
@@ -74,7 +74,7 @@ impl Prober {
     pub(super) fn probe_for(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: DelegationReads<'_>,
         steward: (AccessPoint, Ticket),
         order: ProbeOrder,
         held_back: bool,
@@ -95,7 +95,7 @@ impl Prober {
     fn may_probe_for(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: DelegationReads<'_>,
         from: AccessPoint,
         order: &ProbeOrder,
         held_back: bool,

@@ -3,7 +3,7 @@
 use crate::delegation::{
     Step, Verdict,
     contacts::chain::Chain,
-    others::Others,
+    reads::DelegationReads,
     search::{Policy, Search, Surroundings},
 };
 use nearcrawl_model::{
@@ -122,7 +122,7 @@ impl Procedure {
     }
 
     /// The living who may be asked, and may get the subnet.
-    pub(super) fn candidates(&self, me: AccessPoint, others: Others<'_>) -> Vec<AccessPoint> {
+    pub(super) fn candidates(&self, me: AccessPoint, others: DelegationReads<'_>) -> Vec<AccessPoint> {
         others.willing(me, |who| self.unwilling.contains(who))
     }
 

@@ -8,9 +8,9 @@ use crate::{
     delegation::{
         Delegation, Step, Verdict,
         address_assignment::{address_steward_of, may_settle, standing_around},
-        others::Others,
         prober::{ProbeOrder, open_chain},
         procedure::{Procedure, State},
+        reads::DelegationReads,
         search::Surroundings,
     },
     ownership::register::claimable,
@@ -49,7 +49,7 @@ const AWARD_AGAIN: Millis = 1_000;
 /// Addresses without an owner, and who settles their subnets.
 impl Delegation {
     /// An address has no owner: its steward sees to it that it gets one.
-    pub(super) fn find_owner(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) {
+    pub(super) fn find_owner(&mut self, cx: &mut Context, others: DelegationReads<'_>, target: ProbeTarget) {
         let steward = address_steward_of(cx.me, others.members, target.address.ip());
         if steward == cx.me {
             return self.reserve(cx, others, target);
@@ -63,7 +63,7 @@ impl Delegation {
     /// A member asks us, the steward of an address, to see to it that it gets an owner. Which subnet is settled is ours to say.
     /// Returns the claim that says whose it is, if it is any member's.
     #[must_use]
-    pub(crate) fn find_owner_for(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) -> Option<SignedClaim> {
+    pub(crate) fn find_owner_for(&mut self, cx: &mut Context, others: DelegationReads<'_>, target: ProbeTarget) -> Option<SignedClaim> {
         let standing = standing_around(others.ownership, target.address.ip());
         if standing.is_none() {
             self.reserve(cx, others, target);
@@ -73,7 +73,13 @@ impl Delegation {
 
     /// The steward of an address reserved it for us, the steward of the subnet that is to be settled.
     #[must_use]
-    pub(crate) fn settle_reserved(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, target: ProbeTarget) -> Response {
+    pub(crate) fn settle_reserved(
+        &mut self,
+        cx: &mut Context,
+        others: DelegationReads<'_>,
+        subnet: Subnet,
+        target: ProbeTarget,
+    ) -> Response {
         if !subnet.contains(target.address.ip()) || !claimable(&subnet) {
             cx.refuse("invalid delegation requests");
             return Response::Refused("the address is not in the subnet, or the subnet cannot be owned".to_owned());
@@ -87,7 +93,7 @@ impl Delegation {
 
     /// As steward of an address without an owner: reserve it for the steward of its subnet. The subnet stays the same for as long as
     /// any member wants an owner, whatever hierarchy we may change to meanwhile.
-    fn reserve(&mut self, cx: &mut Context, others: Others<'_>, target: ProbeTarget) {
+    fn reserve(&mut self, cx: &mut Context, others: DelegationReads<'_>, target: ProbeTarget) {
         let (address, now) = (target.address.ip(), cx.now.moment);
         if !others.ownership.is_synced() || others.ownership.register().around(address).is_some() {
             return;
@@ -104,8 +110,8 @@ impl Delegation {
     }
 
     /// We are to find an owner for a subnet that has none: begin, or queue.
-    pub(crate) fn settle(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, target: ProbeTarget) {
-        let Others { members, ownership, .. } = others;
+    pub(crate) fn settle(&mut self, cx: &mut Context, others: DelegationReads<'_>, subnet: Subnet, target: ProbeTarget) {
+        let DelegationReads { members, ownership, .. } = others;
         if !may_settle(cx.me, ownership, &subnet, target.address.ip()) || self.rounds.is_running(&subnet) || !ownership.is_synced() {
             return;
         }
@@ -137,7 +143,7 @@ impl Delegation {
     }
 
     /// Goes on with a procedure that is due.
-    pub(crate) fn go_on(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet) {
+    pub(crate) fn go_on(&mut self, cx: &mut Context, others: DelegationReads<'_>, subnet: Subnet) {
         match self.rounds.get(&subnet).map(|procedure| procedure.state().clone()) {
             Some(State::Resting(_)) => self.advance(cx, others, subnet),
             Some(State::Probing(asked, _)) => self.probe_answered(cx, others, subnet, asked, None),
@@ -156,7 +162,7 @@ impl Delegation {
 /// The steps of a procedure.
 impl Delegation {
     /// The procedure's next step, if its address has rested.
-    fn advance(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet) {
+    fn advance(&mut self, cx: &mut Context, others: DelegationReads<'_>, subnet: Subnet) {
         if !self.rounds.get(&subnet).is_some_and(|procedure| procedure.is_rested(cx.now.moment)) {
             return;
         }
@@ -171,7 +177,7 @@ impl Delegation {
     fn step_of(
         &mut self,
         cx: &Context,
-        others: Others<'_>,
+        others: DelegationReads<'_>,
         subnet: Subnet,
         of: impl Fn(&mut Procedure, &Surroundings<'_>, u32) -> Option<Step>,
     ) -> Option<Step> {
@@ -186,7 +192,7 @@ impl Delegation {
         of(procedure, &around, cx.settings.contacts_per_subnet)
     }
 
-    fn ask_to_probe(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, prober: AccessPoint) {
+    fn ask_to_probe(&mut self, cx: &mut Context, others: DelegationReads<'_>, subnet: Subnet, prober: AccessPoint) {
         let Some(procedure) = self.rounds.get_mut(&subnet) else { return };
         let (target, before) = procedure.ask(prober, cx.now.moment.after(PROBE_TIMEOUT));
         if prober != cx.me {
@@ -201,7 +207,7 @@ impl Delegation {
     pub(crate) fn prober_answered(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: DelegationReads<'_>,
         subnet: Subnet,
         from: AccessPoint,
         answer: Option<Response>,
@@ -229,7 +235,7 @@ impl Delegation {
     pub(super) fn probe_answered(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: DelegationReads<'_>,
         subnet: Subnet,
         from: AccessPoint,
         answer: Option<(ProbeReport, SignedReceipt)>,
@@ -251,7 +257,7 @@ impl Delegation {
     }
 
     /// Probes of a subnet that a member made before us, for a steward before us.
-    fn learn_of_probes(&mut self, cx: &Context, others: Others<'_>, subnet: Subnet, known: Vec<SignedReceipt>) {
+    fn learn_of_probes(&mut self, cx: &Context, others: DelegationReads<'_>, subnet: Subnet, known: Vec<SignedReceipt>) {
         let Some(chain) = open_chain(cx, others.members, subnet, &known).filter(|chain| !chain.is_empty()) else { return };
         if let Some(procedure) = self.rounds.get_mut(&subnet) {
             procedure.learn(&chain, known);
@@ -262,7 +268,7 @@ impl Delegation {
 /// The end of a procedure.
 impl Delegation {
     /// It is decided who gets the subnet, whose address rests for so long.
-    fn award(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet, verdict: Verdict, rest: Millis) {
+    fn award(&mut self, cx: &mut Context, others: DelegationReads<'_>, subnet: Subnet, verdict: Verdict, rest: Millis) {
         let epoch = others.ownership.register().next_epoch(&subnet);
         let Some(procedure) = self.rounds.get_mut(&subnet) else { return };
         let mut award = procedure.award(subnet, epoch, &verdict, cx.now.moment.after(AWARD_TIMEOUT));
@@ -289,7 +295,7 @@ impl Delegation {
 
     /// The chosen one did not answer or did not claim. If it is there it is reminded, for it may have claimed unheard of; another
     /// one would make two owners. If not, the search begins anew, with who is alive now.
-    pub(crate) fn award_failed(&mut self, cx: &mut Context, others: Others<'_>, subnet: Subnet) {
+    pub(crate) fn award_failed(&mut self, cx: &mut Context, others: DelegationReads<'_>, subnet: Subnet) {
         let unclaimed = others.ownership.register().claim(&subnet).is_none();
         let again = self.rounds.get(&subnet).is_some_and(Procedure::may_award_again);
         if again

@@ -96,7 +96,7 @@ impl Crawler {
 
     /// If another claim to this subnet was accepted at the same epoch, some voter accepted both.
     fn compare_votes(&mut self, claim: &Claim, proof: &SignedClaim) {
-        let others = voting::machine::Others { members: &self.membership, register: self.ownership.register() };
+        let others = voting::machine::VotingReads { members: &self.membership, register: self.ownership.register() };
         let Some(held) = others.register.latest(&claim.subnet).filter(|held| held.claim.epoch == claim.epoch) else { return };
         if let (Some(known), Some(votes)) = (held.votes(), &proof.votes)
             && held.claim.owner != claim.owner

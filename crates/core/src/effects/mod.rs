@@ -33,21 +33,21 @@ pub(crate) const EXCLUDED: &str = "messages of those who were expelled or whose 
 /// Machines, each with what it reads and where its commands go.
 impl Crawler {
     /// Voting, with what it reads and where its commands go.
-    fn voting(&mut self) -> (&mut Voting, &mut Context, voting::machine::Others<'_>) {
-        let others = voting::machine::Others { members: &self.membership, register: self.ownership.register() };
+    fn voting(&mut self) -> (&mut Voting, &mut Context, voting::machine::VotingReads<'_>) {
+        let others = voting::machine::VotingReads { members: &self.membership, register: self.ownership.register() };
         (&mut self.voting, &mut self.context, others)
     }
 
     /// Delegation, with what it reads and where its commands go.
-    pub(crate) fn delegating(&mut self) -> (&mut Delegation, &mut Context, delegation::Others<'_>) {
-        let others = delegation::Others { members: &self.membership, ownership: &self.ownership, shutdown: &self.shutdown };
+    pub(crate) fn delegating(&mut self) -> (&mut Delegation, &mut Context, delegation::DelegationReads<'_>) {
+        let others = delegation::DelegationReads { members: &self.membership, ownership: &self.ownership, shutdown: &self.shutdown };
         (&mut self.delegation, &mut self.context, others)
     }
 
     /// The crawl, with what it changes and reads besides.
-    fn crawling(&mut self) -> (&mut Crawl, &mut Context, &mut Replication, crawl::Others<'_>) {
+    fn crawling(&mut self) -> (&mut Crawl, &mut Context, &mut Replication, crawl::CrawlReads<'_>) {
         let Crawler { ownership, delegation, migration, routing, .. } = self;
-        let others = crawl::Others { ownership, delegation, migration, routing };
+        let others = crawl::CrawlReads { ownership, delegation, migration, routing };
         (&mut self.crawl, &mut self.context, &mut self.replication, others)
     }
 

@@ -20,7 +20,7 @@ impl Crawler {
         let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, replication, migration, .. } = self;
         let changing = |subnet: &Subnet| replication.is_loading(subnet) || migration.has_stopped(subnet);
         let crawls = |subnet: &Subnet, smaller: &Subnet| crawl.sites().is_crawled(&located.host, subnet, smaller);
-        let others = delegation::Others { members, ownership, shutdown };
+        let others = delegation::DelegationReads { members, ownership, shutdown };
         let owner = delegation.owner_for(context, others, located, start, changing, crawls);
         self.settle_signals();
         owner
@@ -30,7 +30,7 @@ impl Crawler {
     pub(crate) fn belongs_here(&mut self, subnet: Subnet, located: &LocatedHost, url: &PageUrl) -> bool {
         let Crawler { delegation, context, membership: members, ownership, shutdown, crawl, .. } = self;
         let crawls = |subnet: &Subnet, smaller: &Subnet| crawl.sites().is_crawled(&located.host, subnet, smaller);
-        let others = delegation::Others { members, ownership, shutdown };
+        let others = delegation::DelegationReads { members, ownership, shutdown };
         let here = delegation.belongs_here(context, others, subnet, located, url, crawls);
         self.settle_signals();
         here

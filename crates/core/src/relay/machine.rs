@@ -34,7 +34,7 @@ const OPENED_FOR: Millis = 30_000;
 
 /// What the relay reads of others.
 #[derive(Clone, Copy)]
-pub(crate) struct Others<'a> {
+pub(crate) struct RelayReads<'a> {
     pub(crate) members: &'a Membership,
     /// The present voters: most members reach them.
     pub(crate) voters: &'a [AccessPoint],
@@ -286,7 +286,7 @@ fn ask(cx: &mut Context, to: AccessPoint, question: QuestionId, request: Request
 /// What goes out.
 impl Relay {
     /// A message is to go out: this one is sent in its place; none if nothing is.
-    pub(crate) fn sent(&mut self, cx: &mut Context, others: Others<'_>, command: PeerCommand) -> Option<PeerCommand> {
+    pub(crate) fn sent(&mut self, cx: &mut Context, others: RelayReads<'_>, command: PeerCommand) -> Option<PeerCommand> {
         match command {
             PeerCommand::Ask { to, question, request } => Some(self.way_of(cx, others, to, question, request)),
             PeerCommand::Answer { ticket, response } if ticket.is_sealed() => self.sealed(cx, ticket, &response),
@@ -295,7 +295,7 @@ impl Relay {
     }
 
     /// A question as it is sent: directly, or sealed to a third member.
-    fn way_of(&mut self, cx: &mut Context, others: Others<'_>, to: AccessPoint, question: QuestionId, request: Request) -> PeerCommand {
+    fn way_of(&mut self, cx: &mut Context, others: RelayReads<'_>, to: AccessPoint, question: QuestionId, request: Request) -> PeerCommand {
         let now = cx.now.moment;
         let goes_around =
             is_forwarded(&request) && self.ways.is_forwarded(now, &to) && others.members.knows(&to) && !self.trying.contains_key(&question);
@@ -320,7 +320,7 @@ impl Relay {
 
     /// Seals a question and gives it to the next third member; it is returned if there is none.
     #[expect(clippy::result_large_err, reason = "what cannot be forwarded is handed back whole, and used at once")]
-    fn forward(&mut self, cx: &mut Context, others: Others<'_>, mut forwarding: Forwarding) -> Result<PeerCommand, Forwarding> {
+    fn forward(&mut self, cx: &mut Context, others: RelayReads<'_>, mut forwarding: Forwarding) -> Result<PeerCommand, Forwarding> {
         let (now, to, me) = (cx.now.moment, forwarding.to, cx.me);
         let live = others.members.live().iter().copied().filter(|who| *who != me);
         let Some(via) = self.ways.third(now, to, &forwarding.tried, others.voters, live) else {
@@ -366,7 +366,7 @@ impl Relay {
     pub(crate) fn answered(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: RelayReads<'_>,
         question: QuestionId,
         from: AccessPoint,
         answer: Option<Response>,
@@ -392,7 +392,7 @@ impl Relay {
     }
 
     /// Whether a member answered directly what was asked at that time.
-    fn note(&mut self, cx: &mut Context, others: Others<'_>, who: AccessPoint, asked: Moment, answered: bool) {
+    fn note(&mut self, cx: &mut Context, others: RelayReads<'_>, who: AccessPoint, asked: Moment, answered: bool) {
         let now = cx.now.moment;
         if answered {
             self.ways.answered(now, who);
@@ -405,7 +405,7 @@ impl Relay {
     fn came_back(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: RelayReads<'_>,
         mut forwarding: Forwarding,
         answer: Option<Response>,
     ) -> Option<Option<Response>> {

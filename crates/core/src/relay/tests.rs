@@ -1,7 +1,7 @@
 //! Tests of relays: some members that do not all reach each other, with their relays and nothing else.
 
 use super::{
-    machine::{Others, Relay},
+    machine::{Relay, RelayReads},
     passing::{MAX_BYTES, MAX_QUESTIONS},
     taken::{MAX_TAKEN_OF_ONE, TOKEN_EVERY},
 };
@@ -100,7 +100,7 @@ impl World {
         let Side { cx, relay, members, .. } = &mut self.sides[number];
         loop {
             let Command::Peers(command) = cx.commands.pop_front()? else { continue };
-            if let Some(command) = relay.sent(cx, Others { members, voters: &self.voters }, command) {
+            if let Some(command) = relay.sent(cx, RelayReads { members, voters: &self.voters }, command) {
                 return Some(command);
             }
         }
@@ -154,7 +154,7 @@ impl World {
             return;
         }
         let Side { cx, relay, members, heard, .. } = &mut self.sides[who];
-        let told = relay.answered(cx, Others { members, voters: &self.voters }, question, name(from), answer);
+        let told = relay.answered(cx, RelayReads { members, voters: &self.voters }, question, name(from), answer);
         heard.extend(told.map(|(_, from, answer)| (from, answer)));
     }
 
@@ -280,7 +280,7 @@ fn an_answer_belongs_to_its_question() {
     let kept = SealedAnswer::seal(&kept, &world.sides[2].cx.key);
     world.sides[0].heard.clear();
     let Side { cx, relay, members, .. } = &mut world.sides[0];
-    let others = Others { members, voters: &[] };
+    let others = RelayReads { members, voters: &[] };
     let ask = PeerCommand::Ask { to: name(2), question: QuestionId(900), request: TOTALS };
     let Some(PeerCommand::Ask { question, request: Request::Forward(_), .. }) = relay.sent(cx, others, ask) else { panic!("forwarded") };
     let told = relay.answered(cx, others, question, name(1), Some(Response::Forwarded(Ok(Box::new(kept)))));

@@ -6,7 +6,7 @@ use super::{
     handed_over::{self, MAX_DECIDED_BYTES, MAX_MORE_OWNERS},
     installing::Installing,
     lease::Step,
-    machine::{Durable, Others, Standing, Voting},
+    machine::{Durable, Standing, Voting, VotingReads},
     plan::FEW,
     proposals::{Accepted, may_lie},
     questions::{TOO_LONG, TOO_MUCH},
@@ -54,7 +54,14 @@ const ASK_LISTS_AGAIN: Millis = 1_000;
 
 /// What members answer.
 impl Voting {
-    pub(crate) fn answered(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, pending: Pending, answer: Option<Response>) {
+    pub(crate) fn answered(
+        &mut self,
+        cx: &mut Context,
+        others: VotingReads<'_>,
+        from: AccessPoint,
+        pending: Pending,
+        answer: Option<Response>,
+    ) {
         let now = cx.now.moment;
         // What a voter says that lied does not count: others that know less may still count it, but an owner that knows does without.
         let lied = self.standing.liars.contains_key(&from) && !matches!(pending, Pending::VoterLists);
@@ -109,7 +116,7 @@ impl Voting {
         }
     }
 
-    fn renewed(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, number: u64, renewed: Renewed) {
+    fn renewed(&mut self, cx: &mut Context, others: VotingReads<'_>, from: AccessPoint, number: u64, renewed: Renewed) {
         let Some(list) = self.lists.current().cloned() else { return };
         self.vote_as_sole(cx, number, Some((from, &renewed)));
         let step = self.lease.answered(cx.now.moment, number, &list, from, &renewed);
@@ -130,7 +137,7 @@ impl Voting {
     }
 
     /// Claims of ours that a voter accepted and has not heard of again: told once more if they are published, else withdrawn.
-    fn publish_or_withdraw(&mut self, cx: &mut Context, others: Others<'_>, voter: AccessPoint, claims: Vec<(Subnet, u64)>) {
+    fn publish_or_withdraw(&mut self, cx: &mut Context, others: VotingReads<'_>, voter: AccessPoint, claims: Vec<(Subnet, u64)>) {
         let (mut published, mut withdrawn) = (Vec::new(), Vec::new());
         for (subnet, epoch) in claims.into_iter().take(MAX_REPORTED) {
             let known = others.register.latest(&subnet).map(|held| held.claim.epoch);
@@ -267,7 +274,7 @@ impl Voting {
 
     /// A member says of its own accord that it goes by this list. Whoever told a false one is not believed for a while: to check one costs
     /// a signature of each voter.
-    pub(super) fn told_list(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, signed: &SignedList) {
+    pub(super) fn told_list(&mut self, cx: &mut Context, others: VotingReads<'_>, from: AccessPoint, signed: &SignedList) {
         let now = cx.now.moment;
         self.under_way.false_lists.retain(|_, at| now.since(*at) < FALSE_LIST_REST);
         if signed.list.number == self.lists.number() + 1 && self.under_way.false_lists.contains_key(&from) {
@@ -285,7 +292,7 @@ impl Voting {
     }
 
     /// A member goes by this list.
-    pub(super) fn adopt_from(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, signed: &SignedList) -> Told {
+    pub(super) fn adopt_from(&mut self, cx: &mut Context, others: VotingReads<'_>, from: AccessPoint, signed: &SignedList) -> Told {
         let Some(current) = self.lists.current().filter(|current| signed.check_form(Some(current)).is_ok()).cloned() else {
             return if self.adopt(cx, signed, Vec::new()) { Told::Adopted } else { Told::Nothing };
         };
@@ -307,7 +314,7 @@ impl Voting {
     }
 
     /// Whether the list that was known at the start is in force is found out; a list that has replaced it without its voters is adopted.
-    pub(super) fn confirm_list(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
+    pub(super) fn confirm_list(&mut self, cx: &mut Context, others: VotingReads<'_>, list: &VoterList) {
         let now = cx.now.moment;
         if self.standing.confirmation.leased(now, self.lease.holds(now)) {
             for member in others.members.standings().keys() {
@@ -331,7 +338,7 @@ impl Voting {
     }
 
     /// A voter told what was decided before the list with this number.
-    fn told_what_was_decided(&mut self, cx: &mut Context, others: Others<'_>, from: AccessPoint, number: u64, before: HandedOver) {
+    fn told_what_was_decided(&mut self, cx: &mut Context, others: VotingReads<'_>, from: AccessPoint, number: u64, before: HandedOver) {
         // Who has decided more than that says so instead. Whoever took it in could hand nothing over any more.
         if handed_over::size_of_decided(&before) > MAX_DECIDED_BYTES {
             return cx.refuse(TOO_LONG);
@@ -345,7 +352,7 @@ impl Voting {
     }
 
     /// Asks for the words that are missing before this access point votes by a list, or takes in what it was told if that is enough.
-    pub(super) fn go_on_installing(&mut self, cx: &mut Context, others: Others<'_>) {
+    pub(super) fn go_on_installing(&mut self, cx: &mut Context, others: VotingReads<'_>) {
         let Some(mut installing) = self.under_way.installing.take() else { return };
         let (now, number) = (cx.now.moment, installing.list().number);
         if self.lists.number() > number || self.standing.installed >= number {
@@ -364,7 +371,7 @@ impl Voting {
         }
     }
 
-    fn take_in_words(&mut self, cx: &mut Context, others: Others<'_>, installing: Installing) {
+    fn take_in_words(&mut self, cx: &mut Context, others: VotingReads<'_>, installing: Installing) {
         let (words, mut records) = (installing.words().collect::<Vec<_>>(), vec![records::not_installing()]);
         self.take_in_decided(cx, others, installing.list(), &words, &mut records);
         let sets: Vec<_> = words.into_iter().flat_map(|word| &word.replicas).cloned().collect();
@@ -376,7 +383,7 @@ impl Voting {
     pub(super) fn take_in_decided(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: VotingReads<'_>,
         list: &VoterList,
         words: &[&HandedOver],
         records: &mut Vec<VotingRecord>,

@@ -49,7 +49,7 @@ pub(super) enum Durable {
 
 /// What this machine reads of others.
 #[derive(Clone, Copy)]
-pub(crate) struct Others<'a> {
+pub(crate) struct VotingReads<'a> {
     pub(crate) members: &'a Membership,
     pub(crate) register: &'a Register,
 }
@@ -395,7 +395,7 @@ impl Voting {
 /// What is done again and again.
 impl Voting {
     /// `is_idle` is whether no server is to be asked before a lease that is renewed now would end.
-    pub(crate) fn tick(&mut self, cx: &mut Context, others: Others<'_>, is_idle: bool) {
+    pub(crate) fn tick(&mut self, cx: &mut Context, others: VotingReads<'_>, is_idle: bool) {
         let now = cx.now.moment;
         self.note_process(cx);
         let Some(list) = self.lists.current().cloned() else { return };
@@ -490,7 +490,7 @@ impl Voting {
     }
 
     /// If an operator declared all voters lost, the first of the living begins the next list alone; who was not told so does not adopt it.
-    fn begin_anew_if_all_are_lost(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
+    fn begin_anew_if_all_are_lost(&mut self, cx: &mut Context, others: VotingReads<'_>, list: &VoterList) {
         let lost = list.voters.iter().all(|voter| self.standing.lost.contains(voter));
         if !lost || self.standing.lost.contains(&cx.me) || others.members.live().first() != Some(&cx.me) {
             return;
@@ -507,7 +507,7 @@ impl Voting {
     }
 
     /// Tells all members of a list that is in force from now on.
-    pub(super) fn tell_list(&mut self, cx: &mut Context, others: Others<'_>, signed: &SignedList) {
+    pub(super) fn tell_list(&mut self, cx: &mut Context, others: VotingReads<'_>, signed: &SignedList) {
         let me = cx.me;
         for member in others.members.live().iter().copied().filter(|member| *member != me) {
             self.tell(cx, member, Request::Ballot(Box::new(BallotRequest::Adopt(signed.clone()))));
@@ -518,7 +518,7 @@ impl Voting {
     pub(crate) fn compare_votes(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: VotingReads<'_>,
         claim: (Subnet, u64),
         one: (AccessPoint, &Votes),
         other: (AccessPoint, &Votes),
@@ -530,7 +530,7 @@ impl Voting {
     }
 
     /// A voter is proven to have lied: it is as if silent for ever, and every member is told.
-    pub(super) fn convict(&mut self, cx: &mut Context, others: Others<'_>, proof: DoubleVote) {
+    pub(super) fn convict(&mut self, cx: &mut Context, others: VotingReads<'_>, proof: DoubleVote) {
         let who = proof.voter();
         let voted = self.lists.get(proof.list()).is_some_and(|list| list.contains(&who));
         if self.standing.liars.contains_key(&who) || self.standing.liars.len() >= MAX_LIARS || !voted || !proof.holds() {
@@ -542,7 +542,7 @@ impl Voting {
         self.tell_of_liar(cx, others, proof);
     }
 
-    fn tell_of_liar(&mut self, cx: &mut Context, others: Others<'_>, proof: DoubleVote) {
+    fn tell_of_liar(&mut self, cx: &mut Context, others: VotingReads<'_>, proof: DoubleVote) {
         let (me, liar) = (cx.me, proof.voter());
         for member in others.members.live().iter().copied().filter(|member| *member != me && *member != liar) {
             self.tell(cx, member, Request::DoubleVote(Box::new(proof.clone())));
@@ -550,7 +550,7 @@ impl Voting {
     }
 
     /// Forgets what every member has heard of long ago.
-    pub(crate) fn tidy(&mut self, cx: &mut Context, others: Others<'_>) {
+    pub(crate) fn tidy(&mut self, cx: &mut Context, others: VotingReads<'_>) {
         let mut records = Vec::new();
         // Whoever has accepted the next list may have no lease, as nobody renews any; others answer it all the same, or it would not vote.
         let in_touch = self.lease.holds(cx.now.moment) || self.ballots.is_sealed(self.lists.number());
@@ -564,7 +564,7 @@ impl Voting {
         proofs.into_iter().for_each(|proof| self.tell_of_liar(cx, others, proof));
     }
 
-    pub(super) fn tick_proposals(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
+    pub(super) fn tick_proposals(&mut self, cx: &mut Context, others: VotingReads<'_>, list: &VoterList) {
         let now = cx.now.moment;
         if self.lease.holds(now) || self.times.without == Some(LeftOut::Lease) {
             let (number, term) = (list.number, self.lease.term());
@@ -588,7 +588,7 @@ impl Voting {
         self.under_way.accepted.extend(decided.accepted);
     }
 
-    fn tick_ballots(&mut self, cx: &mut Context, others: Others<'_>, list: &VoterList) {
+    fn tick_ballots(&mut self, cx: &mut Context, others: VotingReads<'_>, list: &VoterList) {
         let now = cx.now.moment;
         let live = others.members.live();
         let gone = self.gone(now, cx.me, list);
@@ -822,7 +822,7 @@ impl Voting {
     }
 
     /// Answers what this access point asks itself, as a voter, and takes these answers in.
-    pub(crate) fn settle(&mut self, cx: &mut Context, others: Others<'_>) {
+    pub(crate) fn settle(&mut self, cx: &mut Context, others: VotingReads<'_>) {
         loop {
             if let Some((question, request)) = self.own.questions.pop_front() {
                 self.asked(cx, others, Asker::Own(question), request);
@@ -840,7 +840,7 @@ impl Voting {
 /// Claims of ours.
 impl Voting {
     /// These claims of ours are to be voted on. `part` if one of them is within another's subnet.
-    pub(crate) fn propose(&mut self, cx: &mut Context, others: Others<'_>, claims: Vec<SignedClaim>, part: Option<Box<SignedPart>>) {
+    pub(crate) fn propose(&mut self, cx: &mut Context, others: VotingReads<'_>, claims: Vec<SignedClaim>, part: Option<Box<SignedPart>>) {
         self.proposals.propose(cx.now.moment, claims, part, &cx.key);
         if let Some(list) = self.lists.current().cloned() {
             self.tick_proposals(cx, others, &list);

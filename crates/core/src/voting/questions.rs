@@ -4,7 +4,7 @@ use super::{
     asker::Asker,
     handed_over::{self, MAX_DECIDED_BYTES},
     installing::Installing,
-    machine::{Durable, Others, Voting},
+    machine::{Durable, Voting, VotingReads},
     records::{self, VotingRecord},
     voter::{Asked, Refusal},
 };
@@ -64,7 +64,7 @@ fn place_of(set: SignedReplicas, told: &mut Vec<SignedReplicas>) -> Option<u16> 
 
 /// What members ask.
 impl Voting {
-    pub(crate) fn asked(&mut self, cx: &mut Context, others: Others<'_>, asker: Asker, request: Request) {
+    pub(crate) fn asked(&mut self, cx: &mut Context, others: VotingReads<'_>, asker: Asker, request: Request) {
         let from = match asker {
             Asker::Member(from, _) => from,
             Asker::Own(_) => cx.me,
@@ -103,7 +103,7 @@ impl Voting {
     fn renew(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: VotingReads<'_>,
         from: AccessPoint,
         renewal: &Renewal,
         records: &mut Vec<VotingRecord>,
@@ -132,7 +132,7 @@ impl Voting {
     /// A voter that was not there when the list came into force, nor soon after, votes once it has what the voters before had decided: those
     /// that vote bring it that. Not to one that has voted by this list, as its disk or its signature tells: it would not know any more what
     /// it accepted. Nor to one that knows of no list before: its disk may have been lost.
-    fn bring_what_was_decided(&mut self, cx: &mut Context, others: Others<'_>, to: AccessPoint, renewal: &Renewal) {
+    fn bring_what_was_decided(&mut self, cx: &mut Context, others: VotingReads<'_>, to: AccessPoint, renewal: &Renewal) {
         let now = cx.now.moment;
         let Some(signed) = self.lists.signed().filter(|signed| signed.list.contains(&to) && signed.list.number == renewal.list) else {
             return;
@@ -153,7 +153,7 @@ impl Voting {
         self.tell(cx, to, Request::Ballot(Box::new(request)));
     }
 
-    fn proposed(&mut self, cx: &mut Context, others: Others<'_>, asker: Asker, from: AccessPoint, proposal: Proposal) {
+    fn proposed(&mut self, cx: &mut Context, others: VotingReads<'_>, asker: Asker, from: AccessPoint, proposal: Proposal) {
         let number = self.lists.number();
         self.catch_up(cx, from, proposal.list);
         let refusal = if proposal.list != number {
@@ -180,7 +180,7 @@ impl Voting {
     fn vote(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: VotingReads<'_>,
         Proposed { from, term, process, parts }: Proposed<'_>,
         proof: &SignedClaim,
         (records, told): (&mut Vec<VotingRecord>, &mut Vec<SignedReplicas>),
@@ -222,7 +222,7 @@ impl Voting {
         }
     }
 
-    fn balloted(&mut self, cx: &mut Context, others: Others<'_>, asker: Asker, from: AccessPoint, request: BallotRequest) {
+    fn balloted(&mut self, cx: &mut Context, others: VotingReads<'_>, asker: Asker, from: AccessPoint, request: BallotRequest) {
         let number = self.lists.number();
         let other_list = |voting: &mut Voting, cx: &mut Context| {
             voting.answer(cx, asker, Response::Ballot(Box::new(BallotAnswer::OtherList(number))));
@@ -283,7 +283,7 @@ impl Voting {
     }
 
     /// Accepts a list, and decides nothing more by the present one.
-    fn accept(&mut self, cx: &mut Context, others: Others<'_>, asker: Asker, ballot: Ballot, list: &VoterList) {
+    fn accept(&mut self, cx: &mut Context, others: VotingReads<'_>, asker: Asker, ballot: Ballot, list: &VoterList) {
         let sealed = self.ballots.is_sealed(self.lists.number());
         if !sealed && !self.voter.can_hand_over() {
             return self.hands_over_too_much(cx, asker);
@@ -322,7 +322,7 @@ impl Voting {
 
     /// A voter of the list with this number asks what was decided before it. Who has accepted that list, or goes by it, decides nothing more
     /// by the one before. Who neither voted before nor votes now does not know.
-    fn asked_what_was_decided(&mut self, cx: &mut Context, others: Others<'_>, (asker, from): (Asker, AccessPoint), of: u64) {
+    fn asked_what_was_decided(&mut self, cx: &mut Context, others: VotingReads<'_>, (asker, from): (Asker, AccessPoint), of: u64) {
         let chosen = self.ballots.accepted_after(self.lists.number()).filter(|list| list.number == of);
         let knows = self.standing.installed > 0 && self.standing.installed + 1 >= of;
         let present = self.lists.current().filter(|list| list.number == of && knows);
@@ -341,7 +341,7 @@ impl Voting {
     fn install(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: VotingReads<'_>,
         (asker, from): (Asker, AccessPoint),
         signed: &SignedList,
         before: HandedOver,
@@ -400,7 +400,7 @@ impl Voting {
     fn brought(
         &mut self,
         cx: &mut Context,
-        others: Others<'_>,
+        others: VotingReads<'_>,
         (asker, from): (Asker, AccessPoint),
         signed: &SignedList,
         before: HandedOver,

@@ -6,7 +6,7 @@ use super::{hierarchy, subnet};
 use crate::{
     context::Context,
     delegation::{
-        Delegation, Others, Policy,
+        Delegation, DelegationReads, Policy,
         address_assignment::address_steward_of,
         prober::{ProbeOrder, Prober},
     },
@@ -80,8 +80,8 @@ impl Played {
         self.cx.now.moment = Moment(self.cx.now.moment.0 + millis);
     }
 
-    fn with<T>(&mut self, act: impl FnOnce(&mut Delegation, &mut Context, Others<'_>) -> T) -> T {
-        let others = Others { members: &self.members, ownership: &self.ownership, shutdown: &self.shutdown };
+    fn with<T>(&mut self, act: impl FnOnce(&mut Delegation, &mut Context, DelegationReads<'_>) -> T) -> T {
+        let others = DelegationReads { members: &self.members, ownership: &self.ownership, shutdown: &self.shutdown };
         act(&mut self.delegation, &mut self.cx, others)
     }
 
@@ -192,7 +192,7 @@ fn who_leaves_or_knows_no_whole_map_or_is_nearly_full_refuses_awards_and_says_wh
         let mut played = Played::new(1);
         change(&mut played);
         let Played { cx, members, ownership, shutdown, .. } = &played;
-        Others { members, ownership, shutdown }.refuses_award(cx)
+        DelegationReads { members, ownership, shutdown }.refuses_award(cx)
     };
     assert_eq!(refuses(|_| {}), None);
     assert_eq!(refuses(|played| played.shutdown.drain(Moment(0))), None, "it comes back");

@@ -12,7 +12,7 @@ use crate::{
         Times,
         asker::Asker,
         handed_over::{self, MAX_HANDED_BYTES, size_of},
-        machine::Others,
+        machine::VotingReads,
         questions::TOO_MUCH,
         records::VotingRecord,
         rows::MAX_UNPUBLISHED_OF_ONE,
@@ -280,7 +280,7 @@ fn refused(process: &Process, class: &str) -> u64 {
 }
 
 fn asks(process: &mut Process, from: u8, request: BallotRequest) {
-    let others = Others { members: &process.members, register: &Register::default() };
+    let others = VotingReads { members: &process.members, register: &Register::default() };
     process.voting.asked(&mut process.cx, others, Asker::Member(point(from), Ticket::from(1)), Request::Ballot(Box::new(request)));
 }
 
@@ -312,7 +312,7 @@ fn who_tells_a_false_list_is_not_listened_to_for_a_minute() {
 #[test]
 fn a_voter_that_tells_of_ever_so_many_owners_is_not_counted_among_those_that_accept_a_list() {
     let mut process = founder();
-    let others = Others { members: &process.members, register: &Register::default() };
+    let others = VotingReads { members: &process.members, register: &Register::default() };
     let list = VoterList { number: 2, voters: vec![point(1)], age: 0 };
     let by = sign_accepted(&list, Ballot { round: 1, proposer: point(1) }, &key(1));
     let owner = |number: u16| AccessPoint(std::array::from_fn(|at| number.to_le_bytes()[at % 2]));
@@ -335,7 +335,7 @@ fn what_a_voter_answers_has_no_more_values_than_were_asked_for() {
 fn one_voter_that_lies_about_claims_of_ours_uses_up_no_epochs_of_a_subnet() {
     let mut process = founder();
     let lies = |process: &mut Process, reported: Vec<(Subnet, u64)>| {
-        let others = Others { members: &process.members, register: &Register::default() };
+        let others = VotingReads { members: &process.members, register: &Register::default() };
         let renewed = Renewed::Granted(Box::new(Grant { unpublished: reported, ..Grant::default() }));
         process.voting.answered(&mut process.cx, others, point(9), Pending::Renew(1), Some(Response::Renewed(renewed)));
     };

@@ -10,7 +10,7 @@ use crate::{
     ownership::register::{Merged, Register},
     pending::Pending,
     signal::Signal,
-    voting::{Networks, Times, Voting, asker::Asker, machine::Others, proposals::Accepted, records::VotingRecord},
+    voting::{Networks, Times, Voting, asker::Asker, machine::VotingReads, proposals::Accepted, records::VotingRecord},
 };
 use nearcrawl_model::{
     access_point::AccessPoint,
@@ -183,8 +183,8 @@ impl Process {
         process
     }
 
-    fn voting(&mut self) -> (&mut Voting, &mut Context, Others<'_>) {
-        let others = Others { members: &self.members, register: &self.map.register };
+    fn voting(&mut self) -> (&mut Voting, &mut Context, VotingReads<'_>) {
+        let others = VotingReads { members: &self.members, register: &self.map.register };
         (&mut self.voting, &mut self.cx, others)
     }
 
@@ -285,7 +285,7 @@ impl Process {
         let mut heard = Vec::new();
         for proof in proofs {
             let Ok(claim) = proof.open() else { panic!("nobody forges claims here") };
-            let others = Others { members: &self.members, register: &self.map.register };
+            let others = VotingReads { members: &self.members, register: &self.map.register };
             if let Some(held) = others.register.latest(&claim.subnet).filter(|held| held.claim.epoch == claim.epoch) {
                 let (at, known, votes) = ((claim.subnet, claim.epoch), held.votes().unwrap(), proof.votes.as_ref().unwrap());
                 self.voting.compare_votes(&mut self.cx, others, at, (held.claim.owner, known), (claim.owner, votes));

@@ -4,7 +4,7 @@ use crate::{delegation::Delegation, migration::Migration, ownership::Ownership, 
 
 /// The machines that crawling reads and does not change.
 #[derive(Clone, Copy)]
-pub(crate) struct Others<'a> {
+pub(crate) struct CrawlReads<'a> {
     /// Which subnets are claimed.
     pub(crate) ownership: &'a Ownership,
     /// Which subnets must rest.

@@ -9,7 +9,7 @@ use nearcrawl_model::access_point::AccessPoint;
 
 /// The machines that delegation reads and does not change.
 #[derive(Clone, Copy)]
-pub(crate) struct Others<'a> {
+pub(crate) struct DelegationReads<'a> {
     /// Who is alive.
     pub(crate) members: &'a Membership,
     /// Which subnets are claimed.
@@ -18,7 +18,7 @@ pub(crate) struct Others<'a> {
     pub(crate) shutdown: &'a Shutdown,
 }
 
-impl Others<'_> {
+impl DelegationReads<'_> {
     /// Why we take no subnet that a steward awards us at the moment, as a sentence that goes behind a name; none if we do.
     pub(crate) fn refuses_award(&self, cx: &Context) -> Option<&'static str> {
         if self.shutdown.is_leaving() {
