@@ -17,8 +17,8 @@ use std::{collections::BTreeSet, ops::Bound};
 /// How long each next successor waits for the one before it to claim.
 const TURN: Millis = 10_000;
 
-/// A member that has been here for less than so many times what it takes to vote is a guest among the successors, unless it votes: three minutes.
-/// Many may come and vanish at once, and each of them would cost a turn, or take over and die.
+/// A member that has been here for less than so many times what it takes to vote is a guest among the successors, unless it votes: three
+/// minutes. Many may come and vanish at once, and each of them would cost a turn, or take over and die.
 const GUEST: u64 = 6;
 
 /// So many turns are taken alone before the first successor is due again: of more than so many successors several share one.

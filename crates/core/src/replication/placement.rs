@@ -133,8 +133,8 @@ impl Placement {
         whole.into_iter().take(REPLICAS).map(|(.., member)| member).collect()
     }
 
-    /// Who is told to the voters. Nobody new if nobody else has what we recorded who should, or fewer than this that are no guests; with it is told
-    /// whether we are none.
+    /// Who is told to the voters. Nobody new if nobody else has what we recorded who should, or fewer than this that are no guests; with it
+    /// is told whether we are none.
     fn name(
         &mut self,
         cx: &Context,
