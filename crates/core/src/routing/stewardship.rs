@@ -122,10 +122,12 @@ mod tests {
         AccessPoint([number; 32])
     }
 
-    /// A host whose steward of these two is this one.
-    fn host_of(steward: u8, other: u8) -> Host {
-        let of = |host: &Host| rendezvous::steward(rendezvous::key_hash(host.as_str()), &[member(steward), member(other)]);
-        (0..).map(|number| format!("a{number}.ke").parse().unwrap()).find(|host| of(host) == Some(member(steward))).unwrap()
+    /// A host that has the first of these as its steward, without it the second.
+    fn host_of(first: u8, second: u8) -> Host {
+        let all: Vec<_> = (1..=5).map(member).collect();
+        let order = |host: &Host| rendezvous::order(rendezvous::key_hash(host.as_str()), &all);
+        let is_it = |host: &Host| order(host).starts_with(&[member(first), member(second)]);
+        (0..).map(|number| format!("a{number}.ke").parse().unwrap()).find(is_it).unwrap()
     }
 
     /// Five members, of which others own subnets.
