@@ -233,7 +233,7 @@ fn expulsion(member: AccessPoint) -> (SignedAdmission, Gate) {
     let one = Expulsion { swarm, issuer: Issuer::Root, member, serial: 5, at, reason: "a test".to_owned() };
     let signed = SignedAdmission::by_root(&Admission::Expulsion(one), &root_key()).unwrap();
     let known = Arc::new(KnownExpulsion { reason: "a test".to_owned(), signed: signed.clone() });
-    (signed, Gate { rule: rule(), expelled: [(member, [(Issuer::Root, known)].into())].into() })
+    (signed, Gate { rule: rule(), expelled: [(member, [(Issuer::Root, known)].into())].into(), ..Gate::default() })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
