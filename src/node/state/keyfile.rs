@@ -4,7 +4,7 @@
 //! belong together then; a damaged seed alone would be another identity. Files of earlier versions have the seed only; they are replaced
 //! when they are read.
 
-use crate::io::swarm::access_point_of_seed;
+use crate::io::{files::read_regular, swarm::access_point_of_seed};
 use crate::node::{config::Config, error::NodeError};
 use nearcrawl_model::{access_point::AccessPoint, admission::SignedAdmission, view::counted};
 use std::{
@@ -20,6 +20,9 @@ use std::{
 
 /// The name of the key's file in the state directory.
 const KEY_FILE: &str = "key";
+
+/// A longer file is none of a key, in bytes.
+const MAX_KEY_FILE: u64 = 4096;
 
 /// Bytes of a seed, and of a public key.
 const HALF: usize = 32;
@@ -149,7 +152,7 @@ fn read(path: &Path) -> Result<StoredKey, KeyFileError> {
         );
         return Err(KeyFileError::Wrong(why, true));
     }
-    let bytes = fs::read(path).map_err(wrong)?;
+    let bytes = read_regular(path, MAX_KEY_FILE).map_err(wrong)?;
     parse(&bytes).map_err(|what| KeyFileError::Wrong(format!("{what}: restore it from a copy, or remove it for a new identity"), false))
 }
 
@@ -186,7 +189,8 @@ pub(in crate::node) fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeError
         }
         _ => wrong(format!("swarm.pre_shared_key_file cannot be read: {error}")),
     };
-    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let bytes = read_regular(path, MAX_KEY_FILE).map_err(unreadable)?;
+    let text = String::from_utf8_lossy(&bytes);
     let digits: Vec<u8> = text.trim().bytes().filter_map(|digit| (digit as char).to_digit(16).map(|digit| digit as u8)).collect();
     if digits.len() != 64 || text.trim().len() != 64 {
         return Err(wrong("a pre-shared key is 64 hexadecimal digits, for example from `openssl rand -hex 32`".to_owned()));
