@@ -8,7 +8,10 @@ use crate::io::{
     store::{OpenError, StoreError},
     swarm::StartError,
 };
-use std::path::PathBuf;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// A failure of the whole daemon.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +42,14 @@ pub enum NodeError {
         why: String,
         /// Whether it is a matter of permissions.
         forbidden: bool,
+    },
+    /// The disk of the state directory is full, or the user's share of it.
+    #[error("{path}: {why}; free at least 256 MiB and start again")]
+    NoSpace {
+        /// What cannot be written.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
     },
     /// A crawl without a swarm was to be kept in the state directory of a member of one.
     #[error("{0} is the state of a member of a swarm: name another directory for this crawl")]
@@ -83,12 +94,22 @@ pub enum NodeError {
 }
 
 impl NodeError {
+    /// A file of the state directory cannot be used, for this reason of the system; `why` says it to people.
+    pub(in crate::node) fn of_file(path: &Path, why: String, error: &io::Error) -> NodeError {
+        let path = path.to_owned();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => NodeError::NoSpace { path, why },
+            kind => NodeError::Key { path, why, forbidden: kind == io::ErrorKind::PermissionDenied },
+        }
+    }
+
     /// The exit status, as in sysexits(3).
     pub fn exit_status(&self) -> u8 {
         match self {
             NodeError::Store(error) => error.exit_status(),
             NodeError::Storing(error) => error.exit_status(),
             NodeError::Output { .. } => 74,
+            NodeError::NoSpace { .. } => 75,
             NodeError::Key { forbidden: true, .. } => 77,
             NodeError::Key { .. } | NodeError::Hierarchy(_) | NodeError::PreSharedKey { .. } => 66,
             NodeError::NotReady(_) | NodeError::SamePort { .. } | NodeError::Fetcher(_) | NodeError::Resolver(_) => 78,

@@ -1,8 +1,8 @@
-//! Small files: regular ones are read up to a size.
+//! Small files: regular ones are read up to a size, and those of secrets are replaced so that no half a file is ever visible.
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, Read},
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
     os::unix::fs::OpenOptionsExt,
     path::Path,
 };
@@ -35,13 +35,40 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Replaces a file that only its user may read: the new one is written to `beside`, in the same directory, made durable and renamed, so that a
+/// crash leaves the old file or the new one. What stands at `beside` before, or after a failure, is removed.
+///
+/// # Errors
+/// The file cannot be written; the old one is as it was.
+pub fn replace_private(path: &Path, beside: &Path, bytes: &[u8]) -> io::Result<()> {
+    // What an earlier attempt left may have other rights, or be a link.
+    match fs::remove_file(beside) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+        _ => {}
+    }
+    replace(path, beside, bytes, OpenOptions::new().write(true).create_new(true).mode(0o600))
+}
+
+/// The same with the options by which `beside` is opened.
+fn replace(path: &Path, beside: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
+    let attempt = || {
+        let mut file = options.open(beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(beside, path)
+    };
+    attempt().inspect_err(|_| {
+        // The first error is returned; a file that is left is no reason for a second one.
+        let _ = fs::remove_file(beside);
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::{
         ffi::CString,
-        fs,
-        os::unix::ffi::OsStrExt,
+        os::unix::{ffi::OsStrExt, fs::PermissionsExt},
         sync::mpsc,
         thread,
         time::Duration,
@@ -65,5 +92,30 @@ mod tests {
         thread::spawn(move || told.send(read_regular(&pipe, 4).unwrap_err().to_string()));
         let why = answer.recv_timeout(Duration::from_secs(20)).expect("it does not wait for a writer");
         assert!(why.contains("a pipe"), "{why}");
+    }
+
+    #[test]
+    fn a_private_file_is_replaced_whole_whatever_was_left_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, beside] = ["key", "key.new"].map(|name| directory.path().join(name));
+        fs::write(&beside, "left").unwrap();
+        fs::set_permissions(&beside, fs::Permissions::from_mode(0o644)).unwrap();
+        replace_private(&path, &beside, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!beside.exists());
+    }
+
+    #[test]
+    fn a_full_disk_leaves_the_old_file_and_nothing_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, beside] = ["key", "key.new"].map(|name| directory.path().join(name));
+        fs::write(&path, "old").unwrap();
+        // It can be opened, and has no room.
+        std::os::unix::fs::symlink("/dev/full", &beside).unwrap();
+        let why = replace(&path, &beside, b"new", OpenOptions::new().write(true)).unwrap_err();
+        assert_eq!(why.kind(), io::ErrorKind::StorageFull, "{why}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert!(fs::symlink_metadata(&beside).is_err(), "nothing is left beside it");
     }
 }
