@@ -93,7 +93,8 @@ pub struct CheckArgs {
 pub const CHECK_EXAMPLES: &str = "Examples:\n  \
     nearcrawl check                           the service's configuration\n  \
     nearcrawl check --config node.toml        another\n\n\
-    All mistakes are listed at once, with their lines; the exit code is then 78.";
+    All mistakes of the file are listed at once, with their lines; the exit code is then 78. If it has none, all that would keep `nearcrawl run` \
+    from starting here is listed at once; the exit code is then that of the first.";
 
 /// What `check --json` says of a configuration that can be used.
 #[derive(Clone, Debug, Serialize)]
@@ -106,8 +107,12 @@ struct CheckView {
 /// Whether `run` would start: all that can be known of it while nothing is started. `run` asks it before it begins its log, so that both
 /// commands fail with the same words and the same exit code.
 fn startable(config: &Config) -> Result<StartChecks, CommandError> {
-    logging::check(&config.log)?;
-    StartChecks::of(config).map_err(of_node)
+    let checked = StartChecks::of(config).map_err(of_node);
+    match (logging::check(&config.log), checked) {
+        (Ok(()), checked) => checked,
+        (Err(of_log), Ok(_)) => Err(of_log),
+        (Err(of_log), Err(others)) => Err(CommandError { message: format!("{}\n{}", of_log.message, others.message), ..of_log }),
+    }
 }
 
 /// Reads the configuration and lists its mistakes and warnings.

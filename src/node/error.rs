@@ -8,9 +8,11 @@ use crate::io::{
     store::{OpenError, StoreError},
     swarm::StartError,
 };
+use nearcrawl_model::view::counted;
 use std::{
     io,
     path::{Path, PathBuf},
+    slice,
 };
 
 /// A failure of the whole daemon.
@@ -91,6 +93,15 @@ pub enum NodeError {
     /// A part of the daemon ended that must not.
     #[error("{0} ended unexpectedly; the journal of this service says more")]
     Ended(&'static str),
+    /// Several of these at once, two at least: each is told in its line.
+    #[error("{}", listed(.0))]
+    Several(Vec<NodeError>),
+}
+
+/// All of them, a line for each.
+fn listed(all: &[NodeError]) -> String {
+    let head = format!("{} keep a daemon from starting:", counted(all.len(), "mistake"));
+    all.iter().fold(head, |text, one| format!("{text}\n  {one}"))
 }
 
 impl NodeError {
@@ -103,7 +114,20 @@ impl NodeError {
         }
     }
 
-    /// The exit status, as in sysexits(3).
+    /// All of them, at least one, as one.
+    pub(in crate::node) fn of_all(mut all: Vec<NodeError>) -> NodeError {
+        if all.len() == 1 { all.remove(0) } else { NodeError::Several(all) }
+    }
+
+    /// Each of several; itself, if it is one.
+    pub fn each(&self) -> &[NodeError] {
+        match self {
+            NodeError::Several(all) => all,
+            one => slice::from_ref(one),
+        }
+    }
+
+    /// The exit status, as in sysexits(3); of several, that of the first.
     pub fn exit_status(&self) -> u8 {
         match self {
             NodeError::Store(error) => error.exit_status(),
@@ -116,6 +140,7 @@ impl NodeError {
             NodeError::StateOfMember(_) | NodeError::Swarm(_) | NodeError::Api(_) => 73,
             // To be started again: the next start repairs what can be repaired.
             NodeError::StoreBehind(_) | NodeError::Ended(_) => 70,
+            NodeError::Several(all) => all.first().map_or(70, NodeError::exit_status),
         }
     }
 }

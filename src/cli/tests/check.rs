@@ -45,6 +45,24 @@ const REFUSED: [(&str, Exit, &[&str]); 25] = [
     ),
 ];
 
+/// Mistakes that stand in one file, each with what its line has to name.
+const ALL_WRONG: &str = "state_dir = \"state\"\n\
+    [crawl]\nsource_address = \"192.0.2.10\"\n\
+    [swarm]\nlisten = [\"/ip4/192.0.2.1/tcp/4817\"]\npre_shared_key_file = \"none.key\"\n\
+    [api]\nlisten = \"192.0.2.1:4880\"\n\
+    [fetch]\nca_files = [\"none.pem\", \"page.html\"]\n\
+    [hierarchy]\nsnapshot = \"none.zst\"\n";
+const EACH: [&str; 8] = [
+    "contact is not set",
+    "crawl.source_address = \"192.0.2.10\"",
+    "swarm.listen = \"/ip4/192.0.2.1/tcp/4817\"",
+    "cannot listen on 192.0.2.1:4880",
+    "none.key",
+    "none.pem",
+    "page.html",
+    "none.zst",
+];
+
 /// All paths below a directory.
 fn paths(directory: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
@@ -66,6 +84,9 @@ async fn check_refuses_what_run_refuses_with_the_same_words_and_code() {
     let file = at("node.toml");
     fs::write(at("page.html"), "<html>404</html>\n").unwrap();
     fs::write(at("short.key"), "abcd\n").unwrap();
+    let pipe = CString::new(at("pipe").as_os_str().as_bytes()).unwrap();
+    // SAFETY: `pipe` ends in NUL and lives as long as the call.
+    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
     for (name, below, content) in [("newer", "format", "99\n"), ("blocked", "hierarchy", ""), ("half", "key", "half a key")] {
         fs::create_dir(at(name)).unwrap();
         fs::write(at(name).join(below), content).unwrap();
@@ -84,11 +105,25 @@ async fn check_refuses_what_run_refuses_with_the_same_words_and_code() {
         for word in words {
             assert!(checked.message.contains(word), "{text}: {word:?} is not in {checked}");
         }
-    let pipe = CString::new(at("pipe").as_os_str().as_bytes()).unwrap();
-    // SAFETY: `pipe` ends in NUL and lives as long as the call.
-    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
         assert_eq!(paths(directory.path()), before, "{text}: something was written");
     }
+}
+
+#[tokio::test]
+async fn all_that_keeps_a_daemon_from_starting_is_listed_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("node.toml");
+    fs::write(directory.path().join("page.html"), "<html>404</html>\n").unwrap();
+    fs::write(&file, ALL_WRONG).unwrap();
+    let checked = type_in(&format!("check --config {}", file.display())).await.unwrap_err();
+    let lines: Vec<&str> = checked.message.lines().collect();
+    assert_eq!(lines.len(), 1 + EACH.len(), "{checked}");
+    assert_eq!(lines[0], "8 mistakes keep a daemon from starting:");
+    for each in EACH {
+        assert_eq!(lines.iter().filter(|line| line.contains(each)).count(), 1, "{each}: {checked}");
+    }
+    assert_eq!(checked.exit, Exit::Config, "that of the first");
+    assert_eq!(type_in(&format!("run --config {}", file.display())).await.unwrap_err(), checked);
 }
 
 #[tokio::test]

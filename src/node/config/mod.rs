@@ -285,15 +285,17 @@ impl Config {
         self.state_dir.join(REQUESTS)
     }
 
-    /// Whether the daemon may crawl with this configuration.
+    /// Whether the daemon may crawl with this configuration; if not, the first reason.
     pub fn ready_to_run(&self) -> Result<(), NotReady> {
-        if self.contact.is_none() && !self.stays_private() {
-            return Err(NotReady::NoContact);
-        }
-        if self.admission.rule.swarm.is_some_and(|root| root.0.iter().all(|byte| *byte == 0)) {
-            return Err(NotReady::NoRootKey);
-        }
-        self.source_is_here()
+        self.not_ready().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// All reasons why the daemon may not crawl with this configuration.
+    pub fn not_ready(&self) -> Vec<NotReady> {
+        let has_no_contact = self.contact.is_none() && !self.stays_private();
+        let has_no_root_key = self.admission.rule.swarm.is_some_and(|root| root.0.iter().all(|byte| *byte == 0));
+        let own = [has_no_contact.then_some(NotReady::NoContact), has_no_root_key.then_some(NotReady::NoRootKey)];
+        own.into_iter().chain([self.source_is_here().err()]).flatten().collect()
     }
 
     /// Whether `crawl.source_address` is an address of this machine: only then a socket can be bound to it.
