@@ -31,7 +31,10 @@ use nearcrawl_model::{
     fingerprint::FingerprintKey,
     time::WallTime,
 };
-use std::{net::SocketAddr, slice};
+use std::{
+    net::{IpAddr, SocketAddr},
+    slice,
+};
 
 /// A configuration with which a daemon can start, as far as that can be known beforehand, and what had to be read to know it.
 #[derive(Clone, Debug)]
@@ -159,6 +162,8 @@ fn check_web(config: &Config, mistakes: &mut Vec<NodeError>) {
 struct Listener {
     address: SocketAddr,
     carrier: Carrier,
+    /// Whether one at `[::]` has the IPv4 addresses, too. That of the API does, as the system has it by default; those of the swarm do not.
+    dual: bool,
     /// The key and value that name it.
     key: String,
 }
@@ -168,14 +173,14 @@ fn check_listening(config: &Config, mistakes: &mut Vec<NodeError>) {
     let mut listeners = Vec::new();
     for address in &config.swarm.listen {
         if let Some((socket, carrier)) = found(swarm::listen_address(address), mistakes) {
-            listeners.push(Listener { address: socket, carrier, key: format!("swarm.listen = \"{address}\"") });
+            listeners.push(Listener { address: socket, carrier, dual: false, key: format!("swarm.listen = \"{address}\"") });
         }
     }
     if let Some(listen) = config.api.listen {
         let tried = could_bind(listen).map_err(|why| ApiError::CannotListen { listen, why });
         if found(tried, mistakes).is_some() {
             let key = format!("api.listen = \"{listen}\"");
-            listeners.push(Listener { address: listen, carrier: Carrier::Tcp, key });
+            listeners.push(Listener { address: listen, carrier: Carrier::Tcp, dual: true, key });
         }
     }
     for (index, one) in listeners.iter().enumerate() {
@@ -185,10 +190,40 @@ fn check_listening(config: &Config, mistakes: &mut Vec<NodeError>) {
     }
 }
 
-/// Whether two sockets cannot listen at once: an unspecified address is all of its family.
+/// Whether two sockets cannot listen at once.
 fn collide(one: &Listener, other: &Listener) -> bool {
     let (a, b) = (one.address, other.address);
-    let everywhere = a.ip().is_unspecified() || b.ip().is_unspecified();
-    let same_place = a.ip() == b.ip() || (everywhere && a.is_ipv4() == b.is_ipv4());
+    let same_place = a.ip() == b.ip() || has(one, b.ip()) || has(other, a.ip());
     one.carrier == other.carrier && same_place && a.port() == b.port() && a.port() != 0
+}
+
+/// Whether a socket listens at an address because its own is unspecified: that is all of its family, or of both.
+fn has(listener: &Listener, address: IpAddr) -> bool {
+    let own = listener.address.ip();
+    own.is_unspecified() && (own.is_ipv4() == address.is_ipv4() || (listener.dual && own.is_ipv6()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_api_at_all_ipv6_addresses_has_those_of_ipv4_too() {
+        let same_port = |swarm: &str, api: &str| {
+            let text = format!("[swarm]\nlisten = [\"{swarm}\"]\n[api]\nlisten = \"{api}\"\n");
+            let mut mistakes = Vec::new();
+            check_listening(&Config::parse(&text, Path::new("node.toml")).unwrap(), &mut mistakes);
+            match &mistakes[..] {
+                [] => false,
+                [NodeError::SamePort { .. }] => true,
+                _ => panic!("{mistakes:?}"),
+            }
+        };
+        assert!(same_port("/ip4/127.41.1.1/tcp/5004", "[::]:5004") && same_port("/ip4/0.0.0.0/tcp/5004", "[::]:5004"));
+        assert!(same_port("/ip6/::/tcp/5004", "[::1]:5004") && same_port("/ip4/0.0.0.0/tcp/5004", "127.41.1.1:5004"));
+        // A listener of the swarm at all IPv6 addresses leaves those of IPv4 to others.
+        assert!(!same_port("/ip6/::/tcp/5004", "127.41.1.1:5004") && !same_port("/ip6/::/tcp/5004", "0.0.0.0:5004"));
+        assert!(!same_port("/ip4/127.41.1.1/tcp/5005", "[::]:5004") && !same_port("/ip4/127.41.1.1/udp/5004/quic-v1", "[::]:5004"));
+    }
 }
