@@ -8,6 +8,7 @@ mod admission;
 mod allowance;
 mod api;
 mod cache;
+mod contradictions;
 mod crawl;
 mod delegation;
 mod dns;
@@ -370,11 +371,10 @@ impl Config {
                 "crawl.source_address = \"{source}\" is a loopback address: no server beyond this machine can be reached from it"
             ));
         }
-        let denied: Vec<String> =
-            self.scope.tlds.iter().filter(|tld| self.crawl.deny_tlds.contains(tld)).map(|tld| format!("\"{tld}\"")).collect();
-        if !denied.is_empty() {
-            warnings.push(format!("scope.tlds and crawl.deny_tlds both have {}: what is denied is never contacted", denied.join(", ")));
-        }
+        warnings.extend(contradictions::of_scope(&self.scope, &self.crawl));
+        warnings.extend(contradictions::of_denied(&self.crawl));
+        warnings.extend(contradictions::of_bootstrap(&self.swarm));
+        warnings.extend(contradictions::of_limits(&self.fetch, &self.log, &self.allowance));
         if let Some(any) = self.swarm.listen.iter().find(|address| address.ends_with("/tcp/0") || address.contains("/udp/0/")) {
             warnings
                 .push(format!("swarm.listen = \"{any}\" takes another port at each start: members and routers cannot know it beforehand"));
