@@ -22,15 +22,24 @@ const ENOUGH_MEMORY: u64 = 256 << 20;
 /// About what a daemon that crawls uses, without its store.
 const WITHOUT_STORE: u64 = 64 << 20;
 
+/// The environment variable that names the configuration file.
+const CONFIG_VARIABLE: &str = "NEARCRAWL_CONFIG";
+
 /// The option that names the configuration file.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigArgs {
     /// The configuration file [default: /etc/nearcrawl/nearcrawl.toml if it exists, else built-in values]
-    #[arg(long, value_name = "FILE", env = "NEARCRAWL_CONFIG")]
+    #[arg(long, value_name = "FILE", env = CONFIG_VARIABLE)]
     pub config: Option<PathBuf>,
 }
 
 impl ConfigArgs {
+    /// What the environment names, for commands without this option.
+    pub fn of_environment() -> ConfigArgs {
+        let named = std::env::var_os(CONFIG_VARIABLE).filter(|file| !file.is_empty());
+        ConfigArgs { config: named.map(PathBuf::from) }
+    }
+
     /// The file given, or that of the service if it exists.
     pub fn path(&self) -> Option<&Path> {
         let service = Path::new(SERVICE_CONFIG);
