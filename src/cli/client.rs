@@ -1,12 +1,12 @@
 //! The client of the daemon's HTTP API, with an error that says when no daemon answers.
 
-use super::error::{CommandError, Exit};
+use super::{
+    error::{CommandError, Exit},
+    run::ConfigArgs,
+};
 use crate::{
     io::client::client,
-    node::{
-        api::{ErrorView, TOKEN_HEADER, read_token},
-        config::{Config, SERVICE_CONFIG},
-    },
+    node::api::{ErrorView, TOKEN_HEADER, read_token},
 };
 use clap::Args;
 use reqwest::{Client, Method, Response, StatusCode, Url};
@@ -30,6 +30,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 << 20;
 
+/// What helps where no daemon is.
+const NAME_IT: &str = "give the address of the daemon's API with --api URL or NEARCRAWL_API";
+
 /// The daemon's API.
 #[derive(Clone, Debug)]
 pub struct ApiClient {
@@ -40,7 +43,7 @@ pub struct ApiClient {
 impl ApiClient {
     /// A client for the address that was given, configured, or is the default.
     pub fn new(args: &ApiArgs) -> Result<ApiClient, CommandError> {
-        let base = args.api.clone().unwrap_or_else(configured);
+        let base = args.api.clone().map_or_else(|| configured(&ConfigArgs::of_environment()), Ok)?;
         let wrong =
             |why: &str| CommandError::new(Exit::Usage, format!("--api {base}: {why}")).hint("write it like --api http://127.0.0.1:4880");
         let url = Url::parse(&base).map_err(|_| wrong("this is no URL"))?;
@@ -125,14 +128,43 @@ impl ApiClient {
     }
 
     fn no_daemon(&self, why: &str) -> CommandError {
-        CommandError::new(Exit::Unavailable, format!("the server at {} {why}", self.base))
-            .hint("give the address of the daemon's API with --api URL or NEARCRAWL_API")
+        CommandError::new(Exit::Unavailable, format!("the server at {} {why}", self.base)).hint(NAME_IT)
     }
 }
 
-/// The API's address in the service's configuration, if this user may read it, else the default.
-fn configured() -> String {
-    let path = Path::new(SERVICE_CONFIG);
-    let listen = Config::load(path.exists().then_some(path)).ok().and_then(|config| config.api.listen);
-    listen.map_or_else(|| "http://127.0.0.1:4880".to_owned(), |listen| format!("http://{listen}"))
+/// The API's address in the configuration that is named, which has to have one: another daemon is not asked in its place. If none is named,
+/// that of the service's, if this user may read it, else the default.
+fn configured(args: &ConfigArgs) -> Result<String, CommandError> {
+    let listen = match (args.load(), &args.config) {
+        (Err(why), Some(_)) => return Err(why),
+        (Ok(config), Some(file)) if config.api.listen.is_none() => {
+            let why = format!("the API is switched off in {} (api.listen)", file.display());
+            return Err(CommandError::new(Exit::Unavailable, why).hint(NAME_IT));
+        }
+        (config, _) => config.ok().and_then(|config| config.api.listen),
+    };
+    Ok(listen.map_or_else(|| "http://127.0.0.1:4880".to_owned(), |listen| format!("http://{listen}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_daemon_of_the_configuration_that_is_named_is_asked_and_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("node.toml");
+        let named = |text: &str| {
+            fs::write(&file, text).unwrap();
+            configured(&ConfigArgs { config: Some(file.clone()) })
+        };
+        assert_eq!(named("[api]\nlisten = \"127.41.1.1:5004\"\n").unwrap(), "http://127.41.1.1:5004");
+        assert_eq!(named("").unwrap(), "http://127.0.0.1:4880");
+        let off = named("[api]\nlisten = \"\"\n").unwrap_err();
+        assert!(off.exit == Exit::Unavailable && off.message.contains("node.toml (api.listen)"), "{off}");
+        assert_eq!(named("[api]\nlisten = 5\n").unwrap_err().exit, Exit::Config);
+        let missing = configured(&ConfigArgs { config: Some(directory.path().join("none.toml")) }).unwrap_err();
+        assert!(missing.message.contains("none.toml"), "{missing}");
+    }
 }

@@ -16,6 +16,7 @@ use crate::{
     node::clock,
 };
 use clap::Args;
+use jiff::{Timestamp, fmt::strtime};
 use nearcrawl_model::{time::WallTime, url::Host, view::counted};
 use std::{
     io::{self, Write},
@@ -97,7 +98,7 @@ pub struct LogArgs {
     /// Only requests to this host
     #[arg(long, value_name = "HOST")]
     host: Option<Host>,
-    /// Only requests since then: a moment in UTC, a date, or so long ago (`90m`, `2d`)
+    /// Only requests since then: a moment, a date, or so long ago (`90m`, `2d`)
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     since: Option<WallTime>,
     /// Go on with what comes
@@ -154,11 +155,18 @@ fn print(reader: &mut Reader, args: &LogArgs, out: &mut dyn Write) -> io::Result
     printed
 }
 
-/// A moment in UTC, a date, or how long ago.
+/// A moment with its time zone, as RFC 3339 or the log of a web server writes it; a date, in UTC; or how long ago.
 fn moment(text: &str) -> Result<WallTime, String> {
     let date = || format!("{text}T00:00:00Z").parse().ok();
     let ago = || millis(text).ok().map(|ago| WallTime(clock::now().wall.0.saturating_sub(ago)));
-    text.parse().ok().or_else(date).or_else(ago).ok_or_else(|| "write it like 2026-11-26T08:00:00Z, 2026-11-26, 90m or 2d".to_owned())
+    let of_server = || strtime::parse("%d/%b/%Y:%H:%M:%S %z", text.trim_matches(['[', ']'])).ok()?.to_timestamp().ok();
+    let zoned = || {
+        let at = text.parse::<Timestamp>().ok().or_else(of_server)?;
+        u64::try_from(at.as_millisecond()).ok().map(WallTime)
+    };
+    text.parse().ok().or_else(date).or_else(ago).or_else(zoned).ok_or_else(|| {
+        "write it like 2026-11-26T08:00:00Z, 2026-11-26T11:00:00+03:00, \"26/Nov/2026:11:00:00 +0300\", 2026-11-26, 90m or 2d".to_owned()
+    })
 }
 
 /// A log that cannot be read.

@@ -199,7 +199,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&arguments, &error),
+        Err(error) => return usage(&arguments, &as_typed(Cli::command(), &arguments, error)),
     };
     if let Some(kept) = cli.command.keeps_sums() {
         *kept = last_whole::of_user();
@@ -293,6 +293,22 @@ async fn demo(args: nearcrawl_lab::demo::DemoArgs) -> Result<String, CommandErro
         Ok(Ending::Broken) => Err(CommandError::new(Exit::Broken, "a row of the table does not hold")),
         Ok(Ending::Interrupted) => Err(CommandError::new(Exit::Interrupted, "it was interrupted, and its daemons are stopped")),
         Err(why) => Err(CommandError::new(Exit::Internal, why.to_string())),
+    }
+}
+
+/// The same error with a usage line of what was typed. Of an option whose value is in the environment, clap writes it as if it were required.
+fn as_typed(command: clap::Command, arguments: &[OsString], error: clap::Error) -> clap::Error {
+    fn bare(command: clap::Command) -> clap::Command {
+        command.mut_args(|arg| arg.env(None::<&'static str>)).mut_subcommands(bare)
+    }
+    let has_usage = error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if !has_usage {
+        return error;
+    }
+    match bare(command).try_get_matches_from(arguments) {
+        Err(typed) if typed.kind() == error.kind() => typed,
+        // The error is that of a value in the environment.
+        _ => error,
     }
 }
 

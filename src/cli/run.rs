@@ -22,15 +22,24 @@ const ENOUGH_MEMORY: u64 = 256 << 20;
 /// About what a daemon that crawls uses, without its store.
 const WITHOUT_STORE: u64 = 64 << 20;
 
+/// The environment variable that names the configuration file.
+const CONFIG_VARIABLE: &str = "NEARCRAWL_CONFIG";
+
 /// The option that names the configuration file.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigArgs {
     /// The configuration file [default: /etc/nearcrawl/nearcrawl.toml if it exists, else built-in values]
-    #[arg(long, value_name = "FILE", env = "NEARCRAWL_CONFIG")]
+    #[arg(long, value_name = "FILE", env = CONFIG_VARIABLE)]
     pub config: Option<PathBuf>,
 }
 
 impl ConfigArgs {
+    /// What the environment names, for commands without this option.
+    pub fn of_environment() -> ConfigArgs {
+        let named = std::env::var_os(CONFIG_VARIABLE).filter(|file| !file.is_empty());
+        ConfigArgs { config: named.map(PathBuf::from) }
+    }
+
     /// The file given, or that of the service if it exists.
     pub fn path(&self) -> Option<&Path> {
         let service = Path::new(SERVICE_CONFIG);
@@ -93,7 +102,8 @@ pub struct CheckArgs {
 pub const CHECK_EXAMPLES: &str = "Examples:\n  \
     nearcrawl check                           the service's configuration\n  \
     nearcrawl check --config node.toml        another\n\n\
-    All mistakes are listed at once, with their lines; the exit code is then 78.";
+    All mistakes of the file are listed at once, with their lines; the exit code is then 78. If it has none, all that would keep `nearcrawl run` \
+    from starting here is listed at once; the exit code is then that of the first.";
 
 /// What `check --json` says of a configuration that can be used.
 #[derive(Clone, Debug, Serialize)]
@@ -106,8 +116,12 @@ struct CheckView {
 /// Whether `run` would start: all that can be known of it while nothing is started. `run` asks it before it begins its log, so that both
 /// commands fail with the same words and the same exit code.
 fn startable(config: &Config) -> Result<StartChecks, CommandError> {
-    logging::check(&config.log)?;
-    StartChecks::of(config).map_err(of_node)
+    let checked = StartChecks::of(config).map_err(of_node);
+    match (logging::check(&config.log), checked) {
+        (Ok(()), checked) => checked,
+        (Err(of_log), Ok(_)) => Err(of_log),
+        (Err(of_log), Err(others)) => Err(CommandError { message: format!("{}\n{}", of_log.message, others.message), ..of_log }),
+    }
 }
 
 /// Reads the configuration and lists its mistakes and warnings.

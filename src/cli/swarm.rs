@@ -1,8 +1,6 @@
 //! `swarm`: makes a root key, and invites and expels members.
 //!
 //! The key is used here only; no daemon needs it.
-//!
-//! The key is used here only; no daemon needs it.
 
 use super::{
     client::{ApiArgs, ApiClient},
@@ -60,7 +58,7 @@ const JOIN_EXAMPLES: &str = "Examples:\n  \
     nearcrawl swarm join invitation.txt\n  \
     nearcrawl swarm join invitation.txt --config node.toml\n  \
     nearcrawl swarm join nearcrawl-admission-1:2rFB…\n\n\
-    The daemon shows the certificate from its next start on.";
+    A daemon that runs shows the certificate after SIGHUP (systemctl kill -s HUP nearcrawl); else from its next start on.";
 
 /// Shown under `swarm members --help`.
 const MEMBERS_EXAMPLES: &str = "Examples:\n  \
@@ -284,8 +282,11 @@ fn of_file(path: &Path, why: &io::Error) -> CommandError {
 fn init(args: &InitArgs) -> Result<String, CommandError> {
     let swarm = admission_files::create_root_key(&args.out).map_err(|why| {
         let hint = "a root key is never overwritten: name another file with --out";
-        let failure = of_file(&args.out, &why);
-        if why.kind() == io::ErrorKind::AlreadyExists { failure.hint(hint) } else { failure }
+        if why.kind() == io::ErrorKind::AlreadyExists {
+            of_file(&args.out, &why).hint(hint)
+        } else {
+            CommandError::creating(&args.out, &why)
+        }
     })?;
     if args.json {
         return json(&RootView { swarm, key_file: args.out.clone() });
@@ -364,7 +365,7 @@ fn invite(args: &InviteArgs) -> Result<String, CommandError> {
     let certificate = Certificate { swarm, issuer, member, may_invite: args.inviter, issued, expires, label };
     let signed = signatory.sign(&Admission::Certificate(certificate.clone()))?;
     if let Some(out) = &args.out {
-        admission_files::write_certificate(out, &signed).map_err(|why| of_file(out, &why))?;
+        admission_files::write_certificate(out, &signed).map_err(|why| CommandError::creating(out, &why))?;
     }
     if args.json {
         return json(&invitation(&certificate, &signed, args.out.clone()));
@@ -627,6 +628,15 @@ mod tests {
         run(&format!("join {} --config {}", path("short"), path("node.toml"))).await.unwrap();
         let failure = run(&format!("join {} --config {}", path("long"), path("node.toml"))).await.unwrap_err();
         assert!(failure.exit == Exit::Data && failure.message.contains("signed later"), "{failure}");
+    }
+
+    #[test]
+    fn a_key_in_a_directory_that_is_not_there_is_refused_with_what_helps() {
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("none/ROOT.key");
+        let failure = init(&InitArgs { out, json: false }).unwrap_err();
+        assert!(failure.exit == Exit::InUse && failure.message.contains("none/ROOT.key cannot be written"), "{failure}");
+        assert!(failure.hint.is_some_and(|hint| hint.contains("create its directory")));
     }
 
     #[test]

@@ -32,6 +32,24 @@ fn every_command_teaches_by_examples() {
 }
 
 #[test]
+fn a_usage_line_has_no_option_that_only_the_environment_gives() {
+    // A variable that is set wherever cargo runs tests, in the place of NEARCRAWL_API.
+    let api = || clap::Arg::new("api").long("api").value_name("URL").env("CARGO_MANIFEST_DIR");
+    let asked = || clap::Command::new("why").arg(api()).arg(clap::Arg::new("host").value_name("HOST").required(true));
+    let command = || clap::Command::new("nearcrawl").subcommand(asked());
+    let usage = |typed: &[&str]| {
+        let typed: Vec<std::ffi::OsString> = typed.iter().map(Into::into).collect();
+        let error = command().try_get_matches_from(&typed).unwrap_err();
+        super::as_typed(command(), &typed, error).to_string()
+    };
+    let lacking = usage(&["nearcrawl", "why"]);
+    assert!(lacking.contains("<HOST>") && !lacking.contains("--api"), "{lacking}");
+    let typed = usage(&["nearcrawl", "why", "--api", "http://127.0.0.1:1"]);
+    assert!(typed.contains("--api <URL>"), "{typed}");
+    assert!(usage(&["nearcrawl", "why", "--help"]).contains("[env: CARGO_MANIFEST_DIR="), "help names the variable");
+}
+
+#[test]
 fn every_example_can_be_typed() {
     fn collect(command: &clap::Command, lines: &mut Vec<String>) {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();

@@ -260,11 +260,8 @@ fn introduce(identity: &NodeIdentity, persisted: &PersistedState, hierarchy: &Hi
 
 /// What the API has to know of this machine.
 fn local(config: &Config, reloads: &Reloads) -> Result<Local, NodeError> {
-    let token = Token::begin(&config.state_dir).map_err(|why| {
-        let forbidden = why.kind() == std::io::ErrorKind::PermissionDenied;
-        let why = format!("the token of the API cannot be written there: {why}");
-        NodeError::Key { path: config.state_dir.clone(), why, forbidden }
-    })?;
+    let token = Token::begin(&config.state_dir)
+        .map_err(|why| NodeError::of_file(&config.state_dir, format!("the token of the API cannot be written there: {why}"), &why))?;
     let requests = config.log.requests.then(|| config.requests_directory());
     let (settings, visits) = (InUse::of(&reloads.text()), Visits::by(config));
     let history = History::begin(&config.state_dir);

@@ -6,6 +6,7 @@
 //! both, and the configuration is right.
 
 use crate::io::{
+    fetcher::WebTls,
     machine,
     resolver::Resolver,
     sockets::could_bind,
@@ -30,7 +31,10 @@ use nearcrawl_model::{
     fingerprint::FingerprintKey,
     time::WallTime,
 };
-use std::net::SocketAddr;
+use std::{
+    net::{IpAddr, SocketAddr},
+    slice,
+};
 
 /// A configuration with which a daemon can start, as far as that can be known beforehand, and what had to be read to know it.
 #[derive(Clone, Debug)]
@@ -46,20 +50,28 @@ pub struct StartChecks {
 }
 
 impl StartChecks {
-    /// Checks all that a start needs.
+    /// Checks all that a start needs: each thing, whatever is wrong with the others.
     ///
     /// # Errors
-    /// Why a daemon cannot start with this configuration here.
+    /// Why a daemon cannot start with this configuration here: all reasons at once.
     pub fn of(config: &Config) -> Result<StartChecks, NodeError> {
-        config.ready_to_run()?;
-        keyfile::check(config)?;
-        Store::check_format(&config.state_dir)?;
-        check_listening(config)?;
-        let pre_shared_key = config.swarm.pre_shared_key_file.as_deref().map(keyfile::pre_shared_key).transpose()?;
-        // The files of certificates, the name servers and the headers of requests; the clients themselves are made under the swarm's key.
-        setup::web_clients(config, FingerprintKey([0; 16]))?;
-        let certificate = admission_files::certificate(config)?;
-        Ok(StartChecks { given: Given::read(config)?, pre_shared_key, certificate, access_point: keyfile::known(config) })
+        let mut mistakes: Vec<NodeError> = config.not_ready().into_iter().map(NodeError::from).collect();
+        found(keyfile::check(config), &mut mistakes);
+        // What is wrong with a file in the place of the directory was said.
+        if config.state_dir.is_dir() {
+            found(Store::check_format(&config.state_dir), &mut mistakes);
+        }
+        check_listening(config, &mut mistakes);
+        let key_file = config.swarm.pre_shared_key_file.as_deref();
+        let pre_shared_key = found(key_file.map(keyfile::pre_shared_key).transpose(), &mut mistakes).flatten();
+        check_web(config, &mut mistakes);
+        let certificate = found(admission_files::certificate(config), &mut mistakes).flatten();
+        match found(Given::read(config), &mut mistakes) {
+            Some(given) if mistakes.is_empty() => {
+                Ok(StartChecks { given, pre_shared_key, certificate, access_point: keyfile::known(config) })
+            }
+            _ => Err(NodeError::of_all(mistakes)),
+        }
     }
 
     /// What is allowed but will not work as it is probably meant, one sentence each: of the configuration and of what was read beside it.
@@ -130,27 +142,88 @@ impl StartChecks {
     }
 }
 
-/// Whether all addresses can be listened on, each beside the others.
-fn check_listening(config: &Config) -> Result<(), NodeError> {
-    let mut taken: Vec<((SocketAddr, Carrier), String)> = Vec::new();
-    for address in &config.swarm.listen {
-        taken.push((swarm::listen_address(address)?, format!("swarm.listen = \"{address}\"")));
-    }
-    if let Some(listen) = config.api.listen {
-        could_bind(listen).map_err(|why| ApiError::CannotListen { listen, why })?;
-        taken.push(((listen, Carrier::Tcp), format!("api.listen = \"{listen}\"")));
-    }
-    for (index, (address, key)) in taken.iter().enumerate() {
-        if let Some((_, other)) = taken[..index].iter().find(|(other, _)| other.1 == address.1 && collide(address.0, other.0)) {
-            return Err(NodeError::SamePort { one: other.clone(), other: key.clone() });
-        }
-    }
-    Ok(())
+/// What was found; if it is a mistake, it goes to the others.
+fn found<T, E: Into<NodeError>>(looked: Result<T, E>, mistakes: &mut Vec<NodeError>) -> Option<T> {
+    looked.map_err(|why| mistakes.push(why.into())).ok()
 }
 
-/// Whether two sockets cannot listen at once: an unspecified address is all of its family.
-fn collide(one: SocketAddr, other: SocketAddr) -> bool {
-    let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
-    let same_place = one.ip() == other.ip() || (everywhere && one.is_ipv4() == other.is_ipv4());
-    same_place && one.port() == other.port() && one.port() != 0
+/// Whether the clients can be made: the files of certificates one by one, then the name servers and the headers of requests. The clients
+/// themselves are made under the swarm's key.
+fn check_web(config: &Config, mistakes: &mut Vec<NodeError>) {
+    for file in &config.fetch.ca_files {
+        found(WebTls::with_authorities(slice::from_ref(file)), mistakes);
+    }
+    let mut without_files = config.clone();
+    without_files.fetch.ca_files.clear();
+    found(setup::web_clients(&without_files, FingerprintKey([0; 16])), mistakes);
+}
+
+/// A socket that is to listen.
+struct Listener {
+    address: SocketAddr,
+    carrier: Carrier,
+    /// Whether one at `[::]` has the IPv4 addresses, too. That of the API does, as the system has it by default; those of the swarm do not.
+    dual: bool,
+    /// The key and value that name it.
+    key: String,
+}
+
+/// Whether all addresses can be listened on, each beside the others.
+fn check_listening(config: &Config, mistakes: &mut Vec<NodeError>) {
+    let mut listeners = Vec::new();
+    for address in &config.swarm.listen {
+        if let Some((socket, carrier)) = found(swarm::listen_address(address), mistakes) {
+            listeners.push(Listener { address: socket, carrier, dual: false, key: format!("swarm.listen = \"{address}\"") });
+        }
+    }
+    if let Some(listen) = config.api.listen {
+        let tried = could_bind(listen).map_err(|why| ApiError::CannotListen { listen, why });
+        if found(tried, mistakes).is_some() {
+            let key = format!("api.listen = \"{listen}\"");
+            listeners.push(Listener { address: listen, carrier: Carrier::Tcp, dual: true, key });
+        }
+    }
+    for (index, one) in listeners.iter().enumerate() {
+        if let Some(other) = listeners[..index].iter().find(|other| collide(one, other)) {
+            mistakes.push(NodeError::SamePort { one: other.key.clone(), other: one.key.clone() });
+        }
+    }
+}
+
+/// Whether two sockets cannot listen at once.
+fn collide(one: &Listener, other: &Listener) -> bool {
+    let (a, b) = (one.address, other.address);
+    let same_place = a.ip() == b.ip() || has(one, b.ip()) || has(other, a.ip());
+    one.carrier == other.carrier && same_place && a.port() == b.port() && a.port() != 0
+}
+
+/// Whether a socket listens at an address because its own is unspecified: that is all of its family, or of both.
+fn has(listener: &Listener, address: IpAddr) -> bool {
+    let own = listener.address.ip();
+    own.is_unspecified() && (own.is_ipv4() == address.is_ipv4() || (listener.dual && own.is_ipv6()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_api_at_all_ipv6_addresses_has_those_of_ipv4_too() {
+        let same_port = |swarm: &str, api: &str| {
+            let text = format!("[swarm]\nlisten = [\"{swarm}\"]\n[api]\nlisten = \"{api}\"\n");
+            let mut mistakes = Vec::new();
+            check_listening(&Config::parse(&text, Path::new("node.toml")).unwrap(), &mut mistakes);
+            match &mistakes[..] {
+                [] => false,
+                [NodeError::SamePort { .. }] => true,
+                _ => panic!("{mistakes:?}"),
+            }
+        };
+        assert!(same_port("/ip4/127.41.1.1/tcp/5004", "[::]:5004") && same_port("/ip4/0.0.0.0/tcp/5004", "[::]:5004"));
+        assert!(same_port("/ip6/::/tcp/5004", "[::1]:5004") && same_port("/ip4/0.0.0.0/tcp/5004", "127.41.1.1:5004"));
+        // A listener of the swarm at all IPv6 addresses leaves those of IPv4 to others.
+        assert!(!same_port("/ip6/::/tcp/5004", "127.41.1.1:5004") && !same_port("/ip6/::/tcp/5004", "0.0.0.0:5004"));
+        assert!(!same_port("/ip4/127.41.1.1/tcp/5005", "[::]:5004") && !same_port("/ip4/127.41.1.1/udp/5004/quic-v1", "[::]:5004"));
+    }
 }

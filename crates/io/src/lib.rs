@@ -3,6 +3,7 @@
 pub mod client;
 pub mod default_route;
 pub mod fetcher;
+pub mod files;
 pub mod image;
 pub mod json;
 pub mod machine;

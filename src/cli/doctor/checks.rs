@@ -66,7 +66,8 @@ pub(super) fn intent(config: &Config) -> Vec<String> {
 /// Everything that is looked at.
 pub(super) async fn all(config: &Config) -> Vec<Finding> {
     let (status, checked) = (told_by_daemon::<StatusView>(config, "/api/status").await, StartChecks::of(config));
-    let mut findings = vec![started(config, &checked), contact(config)];
+    let mut findings = started(config, &checked);
+    findings.push(contact(config));
     let checked = checked.ok();
     let known = if status.is_some() { told_by_daemon(config, "/api/admission").await } else { None };
     findings.push(admission(config, checked.as_ref(), known.as_ref(), clock::now().wall));
@@ -99,16 +100,21 @@ pub(super) async fn all(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// Whether `run` would start, and what `check` warns of.
-fn started(config: &Config, checked: &Result<StartChecks, NodeError>) -> Finding {
+/// Whether `run` would start, with a finding for each reason if not; and what `check` warns of.
+fn started(config: &Config, checked: &Result<StartChecks, NodeError>) -> Vec<Finding> {
     let warnings = match checked {
         Ok(checked) => checked.warnings(config),
-        Err(why) => return Finding::new("configuration", State::Failed, why.to_string()).remedy("nearcrawl check explains it"),
+        Err(why) => {
+            let failed = |why: &NodeError| {
+                Finding::new("configuration", State::Failed, why.to_string()).remedy("nearcrawl check lists all mistakes")
+            };
+            return why.each().iter().map(failed).collect();
+        }
     };
-    match warnings.first() {
+    vec![match warnings.first() {
         None => Finding::good("configuration", "no mistakes"),
         Some(warning) => Finding::new("configuration", State::Warning, warning).remedy("nearcrawl check lists all warnings"),
-    }
+    }]
 }
 
 /// Whether site owners can reach the operator.

@@ -41,6 +41,18 @@ async fn what_keeps_a_daemon_from_its_work_is_named_with_its_key_and_what_helps(
 }
 
 #[tokio::test]
+async fn each_mistake_of_the_configuration_is_a_finding() {
+    let directory = tempfile::tempdir().unwrap();
+    let more = "[swarm]\npre_shared_key_file = \"none.key\"\n[api]\nlisten = \"192.0.2.1:4880\"\n[hierarchy]\nsnapshot = \"none.zst\"\n";
+    let findings = checks::all(&config(directory.path(), more)).await;
+    let mistakes = of(&findings, "configuration");
+    assert!(mistakes.len() == 3 && mistakes.iter().all(|finding| finding.state == State::Failed), "{findings:?}");
+    for named in ["none.key", "192.0.2.1:4880", "none.zst"] {
+        assert!(mistakes.iter().any(|finding| finding.found_text.contains(named)), "{named}: {findings:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_the_daemon_will_do_is_said_before_it_does_anything() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(directory.path(), "[scope]\ntlds = [\"ke\"]\n[crawl]\ndepth = 3\nmax_parallel = 7\n");

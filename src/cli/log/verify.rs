@@ -32,10 +32,11 @@ use std::net::IpAddr;
 pub const EXAMPLES: &str = "Examples:
   nearcrawl verify 192.0.2.1 2026-11-26T08:15:00Z
   nearcrawl verify 192.0.2.1 2026-11-26T08:15:00Z --within 1h --json
-  nearcrawl verify 192.0.2.1 2026-11-26T08:15:00Z --local
+  nearcrawl verify 192.0.2.1 2026-11-26T11:15:00+03:00 --local
   nearcrawl verify 192.0.2.1 2h --member /ip4/192.0.2.7/tcp/4817
 
-For a site owner who asks whether a request in their log was yours: IP is the address of their server, TIME the moment in UTC. \
+For a site owner who asks whether a request in their log was yours: IP is the address of their server, TIME the moment with its time \
+zone: as RFC 3339 writes it, or in quotes like the log of a web server (\"26/Nov/2026:11:15:00 +0300\"). \
 The daemon here asks all members what their logs of requests say (`nearcrawl log`): time, rule and host of each request, and who made \
 it. Where a log does not say, and of a member that is gone, its record tells: of each server and hour how often it was asked, when first and \
 last, by which rules and for which hosts. It is kept for 30 days, by the member and by its replicas, which are named. \
@@ -49,7 +50,7 @@ pub struct VerifyArgs {
     /// The address of the server
     #[arg(value_name = "IP")]
     address: IpAddr,
-    /// When: a moment in UTC
+    /// When: a moment with its time zone, a date, or so long ago
     #[arg(value_name = "TIME", value_parser = moment)]
     time: WallTime,
     /// How much earlier or later it may have been, for clocks differ
@@ -336,8 +337,12 @@ fn too_early(query: &RequestsQuery, now: WallTime) -> String {
     }
 }
 
-/// When to ask again about a time of which requests may be under way.
+/// When to ask again about a time of which requests may be under way, or that lies ahead.
 fn again(query: &RequestsQuery, now: WallTime) -> String {
+    if query.from > now {
+        let known_at = query.known_at();
+        return format!("that time is in the future, it is {now} now: check the date and the time zone, or ask again after {known_at}");
+    }
     let waits = query.known_at().0.saturating_sub(now.0).div_ceil(1_000).max(1);
     format!("requests of that time may be under way, and are logged when they end; ask again in {waits} s")
 }

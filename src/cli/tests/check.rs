@@ -2,9 +2,10 @@
 
 use super::*;
 use std::{
+    ffi::CString,
     fs,
     net::TcpListener,
-    os::unix::fs::PermissionsExt,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -12,7 +13,7 @@ use std::{
 const CONTACT: &str = "contact = \"crawl@museum.or.ke\"\n";
 
 /// Mistakes, the exit code, and what the message has to name: the key or the file, and the remedy.
-const REFUSED: [(&str, Exit, &[&str]); 21] = [
+const REFUSED: [(&str, Exit, &[&str]); 25] = [
     ("state_dir = \"state\"", Exit::Config, &["contact is not set"]),
     ("state_dir = \"page.html/state\"", Exit::NoInput, &["page.html", "state_dir must name a directory"]),
     ("state_dir = \"page.html\"", Exit::NoInput, &["page.html", "state_dir must name a directory"]),
@@ -25,12 +26,16 @@ const REFUSED: [(&str, Exit, &[&str]); 21] = [
     ("[swarm]\nbootstrap = [\"/ip4/192.0.2.1/udp/4817\"]", Exit::Config, &["swarm.bootstrap", "/ip4/192.0.2.1/tcp/4817"]),
     ("[swarm]\npre_shared_key_file = \"none.key\"", Exit::NoInput, &["none.key", "openssl rand -hex 32"]),
     ("[swarm]\npre_shared_key_file = \"short.key\"", Exit::NoInput, &["short.key", "64 hexadecimal digits"]),
+    ("[swarm]\npre_shared_key_file = \"pipe\"", Exit::NoInput, &["pipe", "not a file"]),
+    ("[hierarchy]\nsnapshot = \"pipe\"", Exit::NoInput, &["hierarchy", "pipe", "not a file"]),
     ("[hierarchy]\nsnapshot = \"none.zst\"", Exit::NoInput, &["hierarchy", "none.zst"]),
     ("[hierarchy]\nsnapshot = \"page.html\"", Exit::NoInput, &["hierarchy", "page.html"]),
     ("[hierarchy]\ndelegated = [\"none.txt\"]", Exit::NoInput, &["hierarchy", "none.txt"]),
     ("[hierarchy]\ndelegated = [\"page.html\"]", Exit::NoInput, &["hierarchy", "page.html"]),
     ("[fetch]\nca_files = [\"none.pem\"]", Exit::Config, &["fetch.ca_files", "none.pem"]),
     ("[fetch]\nca_files = [\"page.html\"]", Exit::Config, &["fetch.ca_files", "page.html", "PEM"]),
+    ("[fetch]\nca_files = [\"/dev/zero\"]", Exit::Config, &["fetch.ca_files", "/dev/zero", "not a file"]),
+    ("[fetch]\nca_files = [\"pipe\"]", Exit::Config, &["fetch.ca_files", "pipe", "not a file"]),
     ("[crawl]\nsource_address = \"192.0.2.1\"", Exit::Config, &["crawl.source_address", "192.0.2.1"]),
     ("[api]\nlisten = \"192.0.2.1:4880\"", Exit::InUse, &["192.0.2.1:4880", "section [api]"]),
     (
@@ -38,6 +43,24 @@ const REFUSED: [(&str, Exit, &[&str]); 21] = [
         Exit::Config,
         &["swarm.listen", "api.listen", "127.78.0.1:4880"],
     ),
+];
+
+/// Mistakes that stand in one file, each with what its line has to name.
+const ALL_WRONG: &str = "state_dir = \"state\"\n\
+    [crawl]\nsource_address = \"192.0.2.10\"\n\
+    [swarm]\nlisten = [\"/ip4/192.0.2.1/tcp/4817\"]\npre_shared_key_file = \"none.key\"\n\
+    [api]\nlisten = \"192.0.2.1:4880\"\n\
+    [fetch]\nca_files = [\"none.pem\", \"page.html\"]\n\
+    [hierarchy]\nsnapshot = \"none.zst\"\n";
+const EACH: [&str; 8] = [
+    "contact is not set",
+    "crawl.source_address = \"192.0.2.10\"",
+    "swarm.listen = \"/ip4/192.0.2.1/tcp/4817\"",
+    "cannot listen on 192.0.2.1:4880",
+    "none.key",
+    "none.pem",
+    "page.html",
+    "none.zst",
 ];
 
 /// All paths below a directory.
@@ -61,6 +84,9 @@ async fn check_refuses_what_run_refuses_with_the_same_words_and_code() {
     let file = at("node.toml");
     fs::write(at("page.html"), "<html>404</html>\n").unwrap();
     fs::write(at("short.key"), "abcd\n").unwrap();
+    let pipe = CString::new(at("pipe").as_os_str().as_bytes()).unwrap();
+    // SAFETY: `pipe` ends in NUL and lives as long as the call.
+    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
     for (name, below, content) in [("newer", "format", "99\n"), ("blocked", "hierarchy", ""), ("half", "key", "half a key")] {
         fs::create_dir(at(name)).unwrap();
         fs::write(at(name).join(below), content).unwrap();
@@ -81,6 +107,23 @@ async fn check_refuses_what_run_refuses_with_the_same_words_and_code() {
         }
         assert_eq!(paths(directory.path()), before, "{text}: something was written");
     }
+}
+
+#[tokio::test]
+async fn all_that_keeps_a_daemon_from_starting_is_listed_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("node.toml");
+    fs::write(directory.path().join("page.html"), "<html>404</html>\n").unwrap();
+    fs::write(&file, ALL_WRONG).unwrap();
+    let checked = type_in(&format!("check --config {}", file.display())).await.unwrap_err();
+    let lines: Vec<&str> = checked.message.lines().collect();
+    assert_eq!(lines.len(), 1 + EACH.len(), "{checked}");
+    assert_eq!(lines[0], "8 mistakes keep a daemon from starting:");
+    for each in EACH {
+        assert_eq!(lines.iter().filter(|line| line.contains(each)).count(), 1, "{each}: {checked}");
+    }
+    assert_eq!(checked.exit, Exit::Config, "that of the first");
+    assert_eq!(type_in(&format!("run --config {}", file.display())).await.unwrap_err(), checked);
 }
 
 #[tokio::test]

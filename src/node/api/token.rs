@@ -4,11 +4,10 @@
 //! allows it to (there are no CORS headers). It is another one at each start: a process that took the port while the daemon was down may
 //! have been sent the one before.
 
+use crate::io::files::replace_private;
 use std::{
-    fmt,
-    fs::{self, OpenOptions},
-    io::{self, Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    fmt, fs,
+    io::{self, Read},
     path::Path,
     sync::Arc,
 };
@@ -39,11 +38,7 @@ impl Token {
         let mut random = [0; DIGITS / 2];
         fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
         let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let aside = file.with_extension("new");
-        let _ = fs::remove_file(&aside);
-        let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
-        writeln!(written, "{secret}")?;
-        fs::rename(&aside, &file)?;
+        replace_private(&file, &file.with_extension("new"), format!("{secret}\n").as_bytes())?;
         Ok(Token { secret: secret.into(), file })
     }
 

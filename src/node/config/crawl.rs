@@ -131,7 +131,7 @@ impl CrawlConfig {
             yield_price: section.take("yield_price", default.yield_price, price),
             revisit: section.take("revisit", default.revisit, values::duration(Duration::from_secs(1)..=YEAR)),
             max_pages_per_run: (max_pages_per_run > 0).then_some(max_pages_per_run),
-            source_address: section.take("source_address", default.source_address, |value| values::address(value).map(Some)),
+            source_address: section.take("source_address", default.source_address, source_address),
             max_parallel: section.take("max_parallel", default.max_parallel, values::whole(1..=10_000)),
             max_parallel_per_subnet: section.take("max_parallel_per_subnet", default.max_parallel_per_subnet, values::whole(1..=10_000)),
             min_delay: section.take("min_delay", default.min_delay, values::duration(Duration::ZERO..=Duration::from_secs(3600))),
@@ -160,6 +160,16 @@ fn price(value: &DeValue<'_>) -> Parsed<Price> {
     let number = value.as_float().map(|float| float.as_str()).or_else(|| value.as_integer().map(|integer| integer.as_str()));
     let price = number.and_then(|text| text.parse().ok()).and_then(Price::of);
     price.ok_or_else(|| "write new external hosts for a request as a number from 0 to 1000, like 0.004".to_owned())
+}
+
+/// An address that a socket can be bound to and be answered at.
+fn source_address(value: &DeValue<'_>) -> Parsed<Option<IpAddr>> {
+    let address = values::address(value)?;
+    if values::is_of_one_machine(address) {
+        Ok(Some(address))
+    } else {
+        Err("no server could answer there; write an address of this machine, or leave the key out".to_owned())
+    }
 }
 
 /// Ports of other services that the Fetch Standard lets no program ask for pages, of those that are common.

@@ -8,6 +8,7 @@ mod admission;
 mod allowance;
 mod api;
 mod cache;
+mod contradictions;
 mod crawl;
 mod delegation;
 mod dns;
@@ -285,15 +286,17 @@ impl Config {
         self.state_dir.join(REQUESTS)
     }
 
-    /// Whether the daemon may crawl with this configuration.
+    /// Whether the daemon may crawl with this configuration; if not, the first reason.
     pub fn ready_to_run(&self) -> Result<(), NotReady> {
-        if self.contact.is_none() && !self.stays_private() {
-            return Err(NotReady::NoContact);
-        }
-        if self.admission.rule.swarm.is_some_and(|root| root.0.iter().all(|byte| *byte == 0)) {
-            return Err(NotReady::NoRootKey);
-        }
-        self.source_is_here()
+        self.not_ready().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// All reasons why the daemon may not crawl with this configuration.
+    pub fn not_ready(&self) -> Vec<NotReady> {
+        let has_no_contact = self.contact.is_none() && !self.stays_private();
+        let has_no_root_key = self.admission.rule.swarm.is_some_and(|root| root.0.iter().all(|byte| *byte == 0));
+        let own = [has_no_contact.then_some(NotReady::NoContact), has_no_root_key.then_some(NotReady::NoRootKey)];
+        own.into_iter().chain([self.source_is_here().err()]).flatten().collect()
     }
 
     /// Whether `crawl.source_address` is an address of this machine: only then a socket can be bound to it.
@@ -369,11 +372,10 @@ impl Config {
                 "crawl.source_address = \"{source}\" is a loopback address: no server beyond this machine can be reached from it"
             ));
         }
-        let denied: Vec<String> =
-            self.scope.tlds.iter().filter(|tld| self.crawl.deny_tlds.contains(tld)).map(|tld| format!("\"{tld}\"")).collect();
-        if !denied.is_empty() {
-            warnings.push(format!("scope.tlds and crawl.deny_tlds both have {}: what is denied is never contacted", denied.join(", ")));
-        }
+        warnings.extend(contradictions::of_scope(&self.scope, &self.crawl));
+        warnings.extend(contradictions::of_denied(&self.crawl));
+        warnings.extend(contradictions::of_bootstrap(&self.swarm));
+        warnings.extend(contradictions::of_limits(&self.fetch, &self.log, &self.allowance));
         if let Some(any) = self.swarm.listen.iter().find(|address| address.ends_with("/tcp/0") || address.contains("/udp/0/")) {
             warnings
                 .push(format!("swarm.listen = \"{any}\" takes another port at each start: members and routers cannot know it beforehand"));

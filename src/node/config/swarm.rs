@@ -10,7 +10,7 @@ use nearcrawl_model::{
     access_point::AccessPoint,
     profile::{MemberName, MemberNameError},
 };
-use std::path::PathBuf;
+use std::{net::IpAddr, path::PathBuf};
 use toml::de::DeValue;
 
 /// Who may read the swarm's results from this access point.
@@ -111,6 +111,13 @@ impl SwarmConfig {
         config
     }
 
+    /// Members to join through that are this access point itself.
+    pub(super) fn bootstrap_here(&self) -> impl Iterator<Item = &str> {
+        let is_here =
+            move |address: &&str| self.listen.iter().chain(&self.advertise).any(|own| is_same_place(&parts(own), &parts(address)));
+        self.bootstrap.iter().map(String::as_str).filter(is_here)
+    }
+
     /// An address to listen at whose port is one of other services, if there is one; 0 is any port.
     pub(super) fn low_port(&self) -> Option<&str> {
         let is_low = |part: Protocol<'_>| matches!(part, Protocol::Tcp(port) | Protocol::Udp(port) if (1..MIN_PORT).contains(&port));
@@ -137,7 +144,13 @@ fn listen_address(value: &DeValue<'_>) -> Parsed<String> {
         parts.as_slice(),
         [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Tcp(_)] | [Protocol::Ip4(_) | Protocol::Ip6(_), Protocol::Udp(_), Protocol::QuicV1]
     );
-    if fits { Ok(text.to_owned()) } else { Err(LISTEN_LIKE.to_owned()) }
+    match parts.first().and_then(ip_of) {
+        Some(address) if fits && values::is_of_many(address) => {
+            Err(format!("no member can connect to a multicast or broadcast address; {LISTEN_LIKE}"))
+        }
+        Some(_) if fits => Ok(text.to_owned()),
+        _ => Err(LISTEN_LIKE.to_owned()),
+    }
 }
 
 /// Where a member is reached.
@@ -162,7 +175,31 @@ pub fn check_dial_address(text: &str) -> Result<(), String> {
         }
         _ => false,
     };
-    if reached { Ok(()) } else { Err(DIAL_LIKE.to_owned()) }
+    match parts.first().and_then(ip_of) {
+        _ if !reached => Err(DIAL_LIKE.to_owned()),
+        Some(address) if !values::is_of_one_machine(address) => Err(format!("no member can be reached there; {DIAL_LIKE}")),
+        _ => Ok(()),
+    }
+}
+
+/// The IP address of a part, if it is one.
+fn ip_of(part: &Protocol<'_>) -> Option<IpAddr> {
+    match part {
+        Protocol::Ip4(address) => Some((*address).into()),
+        Protocol::Ip6(address) => Some((*address).into()),
+        _ => None,
+    }
+}
+
+/// Whether who dials `other` comes to `own`, whichever peer ids they name; an unspecified address has those of the loopback interface.
+fn is_same_place(own: &[Protocol<'static>], other: &[Protocol<'static>]) -> bool {
+    let place = |parts: &[Protocol<'static>]| parts.iter().filter(|part| !matches!(part, Protocol::P2p(_))).cloned().collect::<Vec<_>>();
+    let (own, other) = (place(own), place(other));
+    let everywhere = match (own.first().and_then(ip_of), other.first().and_then(ip_of)) {
+        (Some(own), Some(other)) => own.is_unspecified() && other.is_loopback() && own.is_ipv4() == other.is_ipv4(),
+        _ => false,
+    };
+    own.get(1..) == other.get(1..) && (everywhere || own.first() == other.first())
 }
 
 /// The parts of a multiaddress; none if it is none.

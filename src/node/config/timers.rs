@@ -73,6 +73,11 @@ impl TimersConfig {
             let most = write_duration(config.ping_interval);
             section.contradicts(&["ping_timeout", "ping_interval"], format!("ping_timeout must be shorter than ping_interval ({most})"));
         }
+        // Nobody would be asked before it counts as dead.
+        if config.ping_interval >= config.dead_after {
+            let most = write_duration(config.dead_after);
+            section.contradicts(&["ping_interval", "dead_after"], format!("ping_interval must be shorter than dead_after ({most})"));
+        }
         if config.replace_voter_after < config.dead_after {
             let least = write_duration(config.dead_after);
             section.contradicts(

@@ -4,7 +4,7 @@ use ipnetwork::IpNetwork;
 use nearcrawl_model::url::Host;
 use std::{
     fmt::Display,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     ops::RangeInclusive,
     time::Duration,
 };
@@ -97,10 +97,15 @@ pub(super) fn size(range: RangeInclusive<u64>) -> impl Fn(&DeValue<'_>) -> Parse
         if range.contains(&bytes) {
             Ok(bytes)
         } else {
-            let (least, most) = (write_with_unit(*range.start(), &SIZE_UNITS), write_with_unit(*range.end(), &SIZE_UNITS));
+            let (least, most) = (write_size(*range.start()), write_size(*range.end()));
             Err(format!("write a size from \"{least}\" to \"{most}\""))
         }
     }
+}
+
+/// A size as the configuration writes it: `"8MiB"`.
+pub(super) fn write_size(bytes: u64) -> String {
+    write_with_unit(bytes, &SIZE_UNITS)
 }
 
 /// A size as the configuration writes it: `8MiB`.
@@ -158,6 +163,18 @@ pub(super) fn top_level_domain(value: &DeValue<'_>) -> Parsed<String> {
 pub(super) fn address(value: &DeValue<'_>) -> Parsed<IpAddr> {
     let wanted = || "write an IP address in quotes, like \"192.0.2.1\"".to_owned();
     value.as_str().and_then(|text| text.parse().ok()).ok_or_else(wanted)
+}
+
+/// Whether one machine can have this address: it is no multicast, no broadcast and no unspecified one.
+pub(super) fn is_of_one_machine(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    !address.is_unspecified() && !is_of_many(address)
+}
+
+/// Whether it is a multicast address, or that of all machines of a network.
+pub(super) fn is_of_many(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
 /// An IP address with an optional port.

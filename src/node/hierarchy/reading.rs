@@ -1,6 +1,6 @@
 //! Reads the hierarchy that the configuration names, or the world's.
 
-use crate::io::{snapshot, text};
+use crate::io::{files::open_regular, snapshot, text};
 use crate::node::{
     config::{Config, ExtraPrefix},
     error::NodeError,
@@ -30,8 +30,11 @@ pub fn further_prefixes(config: &Config) -> Vec<FurtherPrefix> {
 /// leaves no trace.
 pub fn base_hierarchy(config: &Config, directory: &Path) -> Result<Reading, NodeError> {
     let failed = |what: &Path, why: String| NodeError::Hierarchy(format!("{}: {why}", what.display()));
+    // A daemon that starts would wait for the writer of a pipe, and read a device without an end.
+    let regular = |path: &Path| open_regular(path).map(drop).map_err(|why| failed(path, format!("cannot be read: {why}")));
     let chosen = &config.hierarchy;
     Ok(if let Some(path) = config.snapshot() {
+        regular(&path)?;
         let bytes = snapshot::read(&path).map_err(|why| failed(&path, why.to_string()))?;
         images::read(directory, &bytes).map_err(|why| failed(&path, why.to_string()))?
     } else if chosen.delegated.is_empty() {
@@ -40,6 +43,7 @@ pub fn base_hierarchy(config: &Config, directory: &Path) -> Result<Reading, Node
         let mut builder = Builder::new();
         for path in &chosen.delegated {
             let name = path.display().to_string();
+            regular(path)?;
             let file = text::open(path, |file| file).map_err(|why| failed(path, why.to_string()))?;
             let format = Format::of(file.head()).ok_or_else(|| failed(path, ReadError::Format(name.clone()).to_string()))?;
             builder.read(&name, file.reader(), format, RoutedUse::default()).map_err(|why| failed(path, why.to_string()))?;

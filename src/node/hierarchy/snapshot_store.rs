@@ -120,7 +120,7 @@ impl SnapshotStore {
     pub fn open(config: &Config) -> Result<SnapshotStore, NodeError> {
         let directory = config.state_dir.join("hierarchy");
         fs::create_dir_all(&directory).map_err(|error| {
-            NodeError::Hierarchy(format!("{}: cannot be created: {error}; the daemon keeps its hierarchies there", directory.display()))
+            NodeError::of_file(&directory, format!("cannot be created: {error}; the daemon keeps its hierarchies there"), &error)
         })?;
         let further = Arc::new(reading::further_prefixes(config));
         Ok(SnapshotStore { directory, further, manifests: Arc::default(), given: Arc::default() })

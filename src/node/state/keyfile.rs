@@ -4,22 +4,28 @@
 //! belong together then; a damaged seed alone would be another identity. Files of earlier versions have the seed only; they are replaced
 //! when they are read.
 
-use crate::io::swarm::access_point_of_seed;
+use crate::io::{
+    files::{read_regular, replace_private},
+    swarm::access_point_of_seed,
+};
 use crate::node::{config::Config, error::NodeError};
 use nearcrawl_model::{access_point::AccessPoint, admission::SignedAdmission, view::counted};
 use std::{
     ffi::CString,
-    fs::{self, OpenOptions},
-    io::{self, Read, Write},
+    fs,
+    io::{self, Read},
     os::unix::{
         ffi::OsStrExt,
-        fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+        fs::{DirBuilderExt, PermissionsExt},
     },
     path::{Path, PathBuf},
 };
 
 /// The name of the key's file in the state directory.
 const KEY_FILE: &str = "key";
+
+/// A longer file is none of a key, in bytes.
+const MAX_KEY_FILE: u64 = 4096;
 
 /// Bytes of a seed, and of a public key.
 const HALF: usize = 32;
@@ -149,7 +155,7 @@ fn read(path: &Path) -> Result<StoredKey, KeyFileError> {
         );
         return Err(KeyFileError::Wrong(why, true));
     }
-    let bytes = fs::read(path).map_err(wrong)?;
+    let bytes = read_regular(path, MAX_KEY_FILE).map_err(wrong)?;
     parse(&bytes).map_err(|what| KeyFileError::Wrong(format!("{what}: restore it from a copy, or remove it for a new identity"), false))
 }
 
@@ -165,11 +171,7 @@ fn parse(bytes: &[u8]) -> Result<StoredKey, String> {
 
 /// Written aside and renamed, so that a crash leaves no half a key.
 fn write(path: &Path, seed: &[u8; HALF]) -> io::Result<()> {
-    let aside = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-    file.write_all(&[*seed, access_point_of_seed(*seed).0].concat())?;
-    file.sync_all()?;
-    fs::rename(&aside, path)?;
+    replace_private(path, &path.with_extension("new"), &[*seed, access_point_of_seed(*seed).0].concat())?;
     path.parent().map_or(Ok(()), |dir| fs::File::open(dir)?.sync_all())
 }
 
@@ -186,7 +188,8 @@ pub(in crate::node) fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeError
         }
         _ => wrong(format!("swarm.pre_shared_key_file cannot be read: {error}")),
     };
-    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let bytes = read_regular(path, MAX_KEY_FILE).map_err(unreadable)?;
+    let text = String::from_utf8_lossy(&bytes);
     let digits: Vec<u8> = text.trim().bytes().filter_map(|digit| (digit as char).to_digit(16).map(|digit| digit as u8)).collect();
     if digits.len() != 64 || text.trim().len() != 64 {
         return Err(wrong("a pre-shared key is 64 hexadecimal digits, for example from `openssl rand -hex 32`".to_owned()));
@@ -199,13 +202,12 @@ pub(in crate::node) fn pre_shared_key(path: &Path) -> Result<[u8; 32], NodeError
 }
 
 fn failed(path: &Path, what: &str, error: &io::Error) -> NodeError {
-    let forbidden = error.kind() == io::ErrorKind::PermissionDenied;
     let advice = match error.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => "; state_dir must name a directory, not a file",
         io::ErrorKind::PermissionDenied => "; set state_dir to a directory that this user may write to",
         _ => "",
     };
-    NodeError::Key { path: path.to_owned(), why: format!("{what}: {error}{advice}"), forbidden }
+    NodeError::of_file(path, format!("{what}: {error}{advice}"), error)
 }
 
 #[cfg(test)]
@@ -240,6 +242,16 @@ mod tests {
             fs::write(&path, vec![1; bytes]).unwrap();
             assert!(init(&config(dir.path())).map(|_| ()).unwrap_err().to_string().contains(&format!("{bytes} bytes")));
         }
+    }
+
+    #[test]
+    fn a_full_disk_is_to_be_tried_again() {
+        for code in [libc::ENOSPC, libc::EDQUOT] {
+            let error = failed(Path::new("state/key"), "cannot be written", &io::Error::from_raw_os_error(code));
+            assert!(error.exit_status() == 75 && error.to_string().contains("free at least 256 MiB"), "{error}");
+        }
+        let denied = failed(Path::new("state/key"), "cannot be written", &io::Error::from_raw_os_error(libc::EACCES));
+        assert_eq!(denied.exit_status(), 77, "{denied}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! TLS to web servers, which checks that the server is the host we mean: the web's roots, HTTP/1.1 only, sessions resumed.
 
 use super::{config::FetcherConfigError, pace::Waits};
+use crate::files::read_regular;
 use nearcrawl_model::{fetch::FetchError, url::Host};
 use std::{
     io,
@@ -21,6 +22,9 @@ use tokio_rustls::{
 
 /// Sessions remembered for resumption: a resumed handshake costs a third of a full one, for both sides.
 const MAX_SESSIONS: usize = 1024;
+
+/// The longest file of certificates that is read, in bytes; all that browsers trust are a quarter of a mebibyte.
+const MAX_AUTHORITIES: u64 = 16 << 20;
 
 /// The client side of TLS, shared by all connections.
 #[derive(Clone)]
@@ -44,7 +48,7 @@ impl WebTls {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         for path in files {
             let bad = |why: String| FetcherConfigError::Authority { path: path.clone(), why };
-            let text = std::fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+            let text = read_regular(path, MAX_AUTHORITIES).map_err(|error| bad(format!("cannot be read: {error}")))?;
             let known = roots.len();
             for certificate in CertificateDer::pem_slice_iter(&text) {
                 let certificate = certificate.map_err(|error| bad(format!("a certificate in it is damaged: {error}")))?;
