@@ -88,7 +88,7 @@ mod tests {
         let name = CString::new(pipe.as_os_str().as_bytes()).unwrap();
         // SAFETY: `name` ends in NUL and lives as long as the call.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-        let (told, answer) = mpsc::channel();
+        let (told, answer) = mpsc::sync_channel(1);
         thread::spawn(move || told.send(read_regular(&pipe, 4).unwrap_err().to_string()));
         let why = answer.recv_timeout(Duration::from_secs(20)).expect("it does not wait for a writer");
         assert!(why.contains("a pipe"), "{why}");
