@@ -586,9 +586,9 @@ mod tests {
             assert!(moved.awaits_steward(&a) && moved.is_settling(Moment(1_000), 30_000));
             assert_eq!(moved.expire(Moment(LOOK_UP_TIMEOUT - 1)), []);
             if agreed {
-                moved.stewards_agree(&[a.clone()]);
+                moved.stewards_agree(std::slice::from_ref(&a));
             } else {
-                assert_eq!(moved.expire(Moment(LOOK_UP_TIMEOUT)), [a.clone()], "nobody answers");
+                assert_eq!(moved.expire(Moment(LOOK_UP_TIMEOUT)), std::slice::from_ref(&a), "nobody answers");
             }
             assert!(!moved.awaits_steward(&a) && !moved.is_settling(Moment(1_000), 30_000));
         }
