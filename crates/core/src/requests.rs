@@ -265,7 +265,7 @@ impl Crawler {
             (Pending::Confirm(_), _) => {}
             (Pending::HostMoved(located), Some(Response::Refused(_))) => self.routing.has_moved(&mut self.context, located),
             (Pending::HostMoved(_), _) => {}
-            (Pending::Pinned(hosts), answer) => self.crawl.stewards_heard(&self.context, &hosts, answer == Some(Response::Noted)),
+            (Pending::Pinned(hosts), answer) => self.crawl.stewards_heard(&hosts, answer == Some(Response::Noted)),
             (Pending::TakeHost(located), answer) => self.host_taken(&located, answer),
             (Pending::FindOwner | Pending::Award { .. }, Some(Response::FindingOwner(Some(proof)))) => self.hear_claims(vec![proof]),
             (Pending::Award { subnet }, Some(Response::Refused(_))) => self.delegation.award_declined(&self.context, subnet, from),

@@ -143,7 +143,7 @@ impl Crawl {
     pub(super) fn may_ask(&self, cx: &Context, others: CrawlReads<'_>, site: &Site) -> bool {
         let subnet = &site.key.subnet;
         let mine = others.ownership.register().claim(subnet).is_some_and(|claim| claim.owner == cx.me);
-        let stays = !site.has_ended() && !self.moved.has_stopped(&site.key.host) && !self.moved.awaits_steward(&site.key.host);
+        let stays = !site.has_ended() && !self.moved.has_stopped(&site.key.host);
         let wanted = !site.wishes.is_unwanted;
         mine && stays
             && wanted

@@ -472,10 +472,9 @@ impl Crawl {
     }
 
     /// These hosts' steward heard where they are and says nothing else, or it is told again.
-    pub(crate) fn stewards_heard(&mut self, cx: &Context, hosts: &[Host], agreed: bool) {
+    pub(crate) fn stewards_heard(&mut self, hosts: &[Host], agreed: bool) {
         if agreed {
             self.moved.stewards_agree(hosts);
-            hosts.iter().for_each(|host| self.want(cx, host));
         } else {
             self.moved.not_told(hosts);
         }
@@ -668,9 +667,7 @@ impl Crawl {
 
     /// Does not wait any more for hosts that should have come long ago, nor for stewards that should have answered.
     pub(crate) fn expire_hosts(&mut self, cx: &Context) {
-        for host in self.moved.expire(cx.now.moment) {
-            self.want(cx, &host);
-        }
+        self.moved.expire(cx.now.moment);
     }
 
     /// Whether our sums may lack a host on its way, or others' have it, too: those told within this time may be of before.

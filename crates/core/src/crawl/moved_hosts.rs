@@ -287,7 +287,7 @@ impl MovedHosts {
         }
     }
 
-    /// These hosts began with copies of their journals: nothing is asked of them, and no sums are whole, before their stewards know them here.
+    /// These hosts began with copies of their journals: no sums are whole before their stewards know them here.
     pub(super) fn await_stewards(&mut self, hosts: impl Iterator<Item = Host>, now: Moment) {
         for host in hosts {
             self.stewards.remove(&host);
@@ -300,11 +300,6 @@ impl MovedHosts {
         for host in hosts {
             self.unsure.remove(host);
         }
-    }
-
-    /// Whether nothing may be asked of a host because its steward may know that it is elsewhere.
-    pub(super) fn awaits_steward(&self, host: &Host) -> bool {
-        self.unsure.contains_key(host)
     }
 }
 
@@ -412,13 +407,10 @@ impl MovedHosts {
         self.last = Some(now);
     }
 
-    /// Journals that are on their way for too long may be offered again. Returns hosts whose stewards are not waited for any more.
-    pub(super) fn expire(&mut self, now: Moment) -> Vec<Host> {
+    /// Journals that are on their way for too long may be offered again, and stewards are not waited for longer than a look-up.
+    pub(super) fn expire(&mut self, now: Moment) {
         self.coming.retain(|_, coming| now.since(coming.since) < COMING_TIMEOUT);
-        let overdue = |since: &Moment| now.since(*since) >= LOOK_UP_TIMEOUT;
-        let hosts: Vec<_> = self.unsure.iter().filter(|(_, since)| overdue(since)).map(|(host, _)| host.clone()).collect();
-        self.stewards_agree(&hosts);
-        hosts
+        self.unsure.retain(|_, since| now.since(*since) < LOOK_UP_TIMEOUT);
     }
 
     /// Whether sums may lack a host on its way, or have it twice: one leaves, or may be elsewhere, or one left or came within this time.
@@ -576,21 +568,22 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_began_with_a_copy_is_not_asked_and_sums_are_not_whole_before_its_steward_knows_it_here() {
+    fn sums_are_not_whole_before_the_steward_of_a_host_that_began_with_a_copy_knows_it_here() {
         let (mut moved, a) = (MovedHosts::default(), host("a.ke"));
         for agreed in [true, false] {
             moved.look_at(vec![(a.clone(), at("9.0.0.1").address, AccessPoint([1; 32]))], 10);
             moved.await_stewards([a.clone()].into_iter(), Moment(0));
             let told = moved.look_at(vec![(a.clone(), at("9.0.0.1").address, AccessPoint([1; 32]))], 10);
             assert_eq!(told.len(), 1, "the steward is told, as if it were another");
-            assert!(moved.awaits_steward(&a) && moved.is_settling(Moment(1_000), 30_000));
-            assert_eq!(moved.expire(Moment(LOOK_UP_TIMEOUT - 1)), []);
+            moved.expire(Moment(LOOK_UP_TIMEOUT - 1));
+            assert!(moved.is_settling(Moment(1_000), 30_000));
             if agreed {
                 moved.stewards_agree(std::slice::from_ref(&a));
             } else {
-                assert_eq!(moved.expire(Moment(LOOK_UP_TIMEOUT)), std::slice::from_ref(&a), "nobody answers");
+                // Nobody answers.
+                moved.expire(Moment(LOOK_UP_TIMEOUT));
             }
-            assert!(!moved.awaits_steward(&a) && !moved.is_settling(Moment(1_000), 30_000));
+            assert!(!moved.is_settling(Moment(1_000), 30_000));
         }
     }
 }

@@ -48,7 +48,7 @@ impl Crawler {
             let names: Vec<_> = hosts.iter().map(|(host, _)| host.clone()).collect();
             if steward == me {
                 let told = self.note_pins(me, hosts);
-                self.crawl.stewards_heard(&self.context, &names, told);
+                self.crawl.stewards_heard(&names, told);
             } else {
                 self.context.ask(steward, Pending::Pinned(names), Request::Pinned(hosts));
             }

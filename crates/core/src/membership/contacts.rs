@@ -5,7 +5,7 @@
 //! count as successors and stewards. So whoever leaves a question unanswered is probed at once, as SWIM does it: directly, through others,
 //! then it is suspected and told so, and has time to object. Nobody is probed so who answers what it is asked.
 
-use super::swim::SwimConfig;
+use super::swim_config::SwimConfig;
 use nearcrawl_model::{
     access_point::AccessPoint,
     time::{Millis, Moment},

@@ -18,6 +18,7 @@ pub(crate) mod rendezvous;
 mod roster;
 pub(crate) mod shutdown;
 mod swim;
+mod swim_config;
 #[cfg(test)]
 mod tests;
 
@@ -30,4 +31,5 @@ pub use rendezvous::stewards_of;
 pub use roster::{LeftOut, Parting, RosterConfig, Verdict};
 pub(crate) use roster::{Roster, Standing};
 pub(crate) use shutdown::Shutdown;
-pub use swim::{Output, Swim, SwimConfig};
+pub use swim::{Output, Swim};
+pub use swim_config::SwimConfig;

@@ -3,7 +3,8 @@
 use super::{
     hearsay::{Datagram, Update},
     member::Member,
-    swim::{Output, Swim, SwimConfig},
+    swim::{Output, Swim},
+    swim_config::SwimConfig,
 };
 use foca::{Header, Message, State};
 use nearcrawl_model::{

@@ -99,20 +99,23 @@ impl Voting {
                     }
                 }
             }
-            (Pending::VoterLists, Some(Response::VoterLists(lists))) => {
-                let more = lists.len() >= MAX_VOTER_LISTS;
-                let told = lists.iter().take(MAX_VOTER_LISTS).map(|signed| self.adopt_from(cx, others, from, signed));
-                // What follows one that is false need not be checked.
-                let adopted = told.take_while(|told| *told != Told::False).filter(|told| *told == Told::Adopted).count();
-                self.under_way.lists_asked = None;
-                if lists.is_empty() {
-                    self.standing.confirmation.answered(from);
-                }
-                if more && adopted > 0 {
-                    self.ask_for_lists(cx, from);
-                }
-            }
+            (Pending::VoterLists, Some(Response::VoterLists(lists))) => self.told_lists(cx, others, from, &lists),
             _ => {}
+        }
+    }
+
+    /// The voters' lists that follow the one that is known here.
+    fn told_lists(&mut self, cx: &mut Context, others: VotingReads<'_>, from: AccessPoint, lists: &[SignedList]) {
+        let more = lists.len() >= MAX_VOTER_LISTS;
+        let told = lists.iter().take(MAX_VOTER_LISTS).map(|signed| self.adopt_from(cx, others, from, signed));
+        // What follows one that is false need not be checked.
+        let adopted = told.take_while(|told| *told != Told::False).filter(|told| *told == Told::Adopted).count();
+        self.under_way.lists_asked = None;
+        if lists.is_empty() {
+            self.standing.confirmation.answered(from);
+        }
+        if more && adopted > 0 {
+            self.ask_for_lists(cx, from);
         }
     }
 
