@@ -83,6 +83,10 @@ impl Crawler {
     /// said now.
     fn lend_turn(&mut self, address: IpAddr) -> Option<Millis> {
         let (now, subnet) = (self.context.now.moment, self.context.hierarchy.unit_of(address));
+        // Only what is loaded tells when the last request was.
+        if self.ownership.register().around(address).is_some_and(|claim| self.replication.is_loading(&claim.subnet)) {
+            return None;
+        }
         if self.delegation.rests_until(&subnet).is_some_and(|until| until > now) {
             return None;
         }
