@@ -133,9 +133,9 @@ impl Swim {
         }
     }
 
-    /// This member did not answer: it is probed at once.
+    /// This member did not answer: it is probed at once. (Not where names are believed: there only the protocol's own probes count.)
     pub fn unanswered(&mut self, now: Moment, who: &AccessPoint) {
-        if !self.left {
+        if !self.left && !self.config.believes_names {
             self.contacts.unanswered(now, who);
         }
     }

@@ -28,7 +28,8 @@ pub struct SwimConfig {
     pub largest_datagram: usize,
     /// How many members are remembered, the silent ones included.
     pub max_members: usize,
-    /// Whether a name counts as a member as soon as anybody tells it, whether it ever says hello or not; never but in a laboratory.
+    /// Whether a name counts as a member as soon as anybody tells it, whether it ever says hello or not, until a probe of SWIM finds nobody;
+    /// never but in a laboratory.
     pub believes_names: bool,
 }
 
