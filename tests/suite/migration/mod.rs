@@ -128,9 +128,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_move_as_in_the_laboratory_when_the_ways_change_and_no_page_is_asked_for_twice() {
-    // A server that has just found a better owner stays there for two minutes, and many found theirs a moment before the ways changed. So
-    // little is regained in this time, or less than nothing; but it is what the laboratory says. (Seen: -7 % where the laboratory has -20 %, and
-    // after three minutes 4 % where it has 13 %.) All else has to hold in each.
+    // Servers of which two moves were in vain stay where they are for a while: so not all is regained in this time, and daemons, which share two
+    // cores, regain less than the laboratory. All else has to hold in each.
     let (mut ours, mut theirs) = crawl().await;
     if (ours - theirs).abs() > MAX_APART {
         println!("once more");

@@ -254,8 +254,9 @@ fn a_steward_that_is_dead_holds_no_run_up() {
         assert!(world.run_until(20 * MINUTE, confirms), "hosts are looked up");
         world.kill(dies);
         for record in finish_run(&mut world, 2, truth.hosts.len()).into_iter().filter(|record| !theirs.contains(&record.host)) {
-            let late = record.first_visit_at.unwrap().0 - begun[&record.host].0 - REVISIT;
-            assert!(late < 10_000, "{} began {late} ms late", record.host);
+            let late = record.first_visit_at.unwrap().0.cast_signed() - (begun[&record.host].0 + REVISIT).cast_signed();
+            // A run begins so long after the one before was opened, and its first page may come sooner after that.
+            assert!((-2_000..10_000).contains(&late), "{} began {late} ms late", record.host);
         }
         assert_totals(&agreed(&world).unwrap(), &truth);
     }
